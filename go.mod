@@ -1,0 +1,3 @@
+module github.com/dlferry/dlferry
+
+go 1.26
