@@ -5,12 +5,11 @@
 
 void (*dlf_python_end)(DlfStorage *st);
 void (*dlf_go_wake)(void);
+DlfStorage *dlf_go_queue;
 
 static struct {
     int64_t storages, exports, imports, bytes;
 } live;
-
-static DlfStorage *go_queue;
 
 static void count(int64_t *word, int64_t by) { __atomic_fetch_add(word, by, __ATOMIC_RELAXED); }
 
@@ -74,16 +73,16 @@ void dlf_storage_finish(DlfStorage *st)
 
 static void go_push(DlfStorage *st)
 {
-    DlfStorage *head = __atomic_load_n(&go_queue, __ATOMIC_RELAXED);
+    DlfStorage *head = __atomic_load_n(&dlf_go_queue, __ATOMIC_RELAXED);
     do
         st->next = head;
-    while (!__atomic_compare_exchange_n(&go_queue, &head, st, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    while (!__atomic_compare_exchange_n(&dlf_go_queue, &head, st, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     void (*wake)(void) = __atomic_load_n(&dlf_go_wake, __ATOMIC_ACQUIRE);
-    if (wake)
+    if (wake && !head) /* the push that found the queue empty has woken Go for all that follow it */
         wake();
 }
 
-DlfStorage *dlf_go_take(void) { return __atomic_exchange_n(&go_queue, NULL, __ATOMIC_ACQUIRE); }
+DlfStorage *dlf_go_take(void) { return __atomic_exchange_n(&dlf_go_queue, NULL, __ATOMIC_ACQUIRE); }
 
 void dlf_storage_unref(DlfStorage *st)
 {

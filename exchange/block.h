@@ -70,7 +70,10 @@ extern void (*dlf_python_end)(DlfStorage *st);
 /* Storages of kind GO whose last reference went, newest first, linked by next; the caller owns them and calls dlf_storage_discard on each. */
 DlfStorage *dlf_go_take(void);
 
-/* Called (when set) after a storage of kind GO was queued, on whatever thread; must not block. */
+/* The head of that queue, so that Go can see without a call whether anything waits. Only dlf_go_take takes. */
+extern DlfStorage *dlf_go_queue;
+
+/* Called (when set) after a storage of kind GO entered the empty queue, on whatever thread; must not block. */
 extern void (*dlf_go_wake)(void);
 
 /*
