@@ -1,0 +1,40 @@
+package kernel
+
+import "unsafe"
+
+// mover is the innermost loop of a copy without conversion, for elements of size bytes.
+func mover(size int64) func(dst, src unsafe.Pointer, a axis) {
+	switch size {
+	case 1:
+		return move[uint8]
+	case 2:
+		return move[uint16]
+	case 4:
+		return move[uint32]
+	case 8:
+		return move[uint64]
+	case 16:
+		return move[[2]uint64]
+	}
+	return func(dst, src unsafe.Pointer, a axis) {
+		if a.dst == size && a.src == size {
+			copy(unsafe.Slice((*byte)(dst), a.n*size), unsafe.Slice((*byte)(src), a.n*size))
+			return
+		}
+		for i := range a.n {
+			copy(unsafe.Slice((*byte)(unsafe.Add(dst, i*a.dst)), size), unsafe.Slice((*byte)(unsafe.Add(src, i*a.src)), size))
+		}
+	}
+}
+
+// move holds no pointer past an element: such a pointer may lie in memory that is not ours, and the garbage collector minds.
+func move[T any](dst, src unsafe.Pointer, a axis) {
+	size := int64(unsafe.Sizeof(*new(T)))
+	if a.dst == size && a.src == size {
+		copy(unsafe.Slice((*byte)(dst), a.n*size), unsafe.Slice((*byte)(src), a.n*size))
+		return
+	}
+	for i := range a.n {
+		*(*T)(unsafe.Add(dst, i*a.dst)) = *(*T)(unsafe.Add(src, i*a.src))
+	}
+}

@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// axis is one loop: n steps, each of dst and src bytes.
+type axis struct {
+	n, dst, src int64
+}
+
+// plan is a copy as nested loops, outermost first, over element addresses. Every dst step is positive.
+type plan struct {
+	dst, src uintptr
+	axes     []axis
+}
+
+// pointer turns an address that the caller keeps valid into a pointer.
+func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// newPlan brings the axes into the order of dst's memory and merges those that are one loop in both tensors. Steps are in bytes.
+func newPlan(dst, src uintptr, axes []axis) *plan {
+	p := &plan{dst: dst, src: src, axes: axes[:0]}
+	for _, a := range axes {
+		if a.n == 1 {
+			continue
+		}
+		if a.dst < 0 {
+			p.dst += uintptr((a.n - 1) * a.dst)
+			p.src += uintptr((a.n - 1) * a.src)
+			a.dst, a.src = -a.dst, -a.src
+		}
+		p.axes = append(p.axes, a)
+	}
+	slices.SortStableFunc(p.axes, func(a, b axis) int {
+		switch {
+		case a.dst > b.dst:
+			return -1
+		case a.dst < b.dst:
+			return 1
+		}
+		return 0
+	})
+	merged := p.axes[:0]
+	for _, a := range p.axes {
+		if k := len(merged) - 1; k >= 0 && merged[k].dst == a.n*a.dst && merged[k].src == a.n*a.src {
+			merged[k] = axis{merged[k].n * a.n, a.dst, a.src}
+			continue
+		}
+		merged = append(merged, a)
+	}
+	p.axes = merged
+	return p
+}
+
+// split cuts the plan into at most parts plans of disjoint elements, along its longest axis.
+func (p *plan) split(parts int) []*plan {
+	longest := -1
+	for i, a := range p.axes {
+		if longest < 0 || a.n > p.axes[longest].n {
+			longest = i
+		}
+	}
+	if longest < 0 || parts < 2 {
+		return []*plan{p}
+	}
+	a := p.axes[longest]
+	parts = int(min(int64(parts), a.n))
+	out := make([]*plan, parts)
+	for i := range out {
+		from := a.n / int64(parts) * int64(i)
+		to := a.n / int64(parts) * int64(i+1)
+		if i == parts-1 {
+			to = a.n
+		}
+		axes := slices.Clone(p.axes)
+		axes[longest].n = to - from
+		out[i] = &plan{dst: p.dst + uintptr(from*a.dst), src: p.src + uintptr(from*a.src), axes: axes}
+	}
+	return out
+}
+
+// rows calls row for every innermost loop.
+func (p *plan) rows(row func(dst, src unsafe.Pointer, a axis)) {
+	if len(p.axes) == 0 {
+		row(pointer(p.dst), pointer(p.src), axis{n: 1})
+		return
+	}
+	outer, inner := p.axes[:len(p.axes)-1], p.axes[len(p.axes)-1]
+	dst, src := p.dst, p.src
+	at := make([]int64, len(outer))
+	for {
+		row(pointer(dst), pointer(src), inner)
+		k := len(outer) - 1
+		for ; k >= 0; k-- {
+			a := &outer[k]
+			at[k]++
+			dst += uintptr(a.dst)
+			src += uintptr(a.src)
+			if at[k] < a.n {
+				break
+			}
+			at[k] = 0
+			dst -= uintptr(a.n * a.dst)
+			src -= uintptr(a.n * a.src)
+		}
+		if k < 0 {
+			return
+		}
+	}
+}
