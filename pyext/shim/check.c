@@ -1,0 +1,112 @@
+/* What a tensor must fulfil before anything trusts it: the arithmetic of dlpack.Validate, in C because it runs at every import. */
+#include "core.h"
+
+static int refuse(DlfRefusal *why, int kind, int axis, int64_t got, const char *text)
+{
+    *why = (DlfRefusal){kind, axis, got, text};
+    return kind;
+}
+
+void dlf_compact_strides(int ndim, const int64_t *shape, int64_t *out)
+{
+    int64_t step = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        out[i] = step;
+        step *= shape[i] > 1 ? shape[i] : 1;
+    }
+}
+
+int dlf_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides)
+{
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] == 0)
+            return 1;
+    int64_t step = 1;
+    for (int i = ndim - 1; i >= 0; i--) {
+        if (shape[i] == 1)
+            continue;
+        if (strides[i] != step)
+            return 0;
+        step *= shape[i];
+    }
+    return 1;
+}
+
+int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *why)
+{
+    if (t->ndim < 0 || t->ndim > DLF_MAX_NDIM)
+        return refuse(why, DLF_KIND_SHAPE, -1, t->ndim, "want 0 to 64 axes");
+    if (t->ndim > 0 && !t->shape)
+        return refuse(why, DLF_KIND_NULL, -1, 0, "shape is NULL");
+    if (dlf_element(t->dtype, flags, &out->element))
+        return refuse(why, DLF_KIND_DTYPE, -1, t->dtype.code, "want a dtype whose elements are whole bytes");
+    if (!dlf_is_host(t->device.type) && t->device.id < 0)
+        return refuse(why, DLF_KIND_DEVICE, -1, t->device.id, "want a device id of 0 or more");
+
+    /* The product leaves out empty axes, so that the strides of an empty tensor can be computed too. */
+    int64_t elements = 1, bytes;
+    int empty = 0;
+    for (int i = 0; i < t->ndim; i++) {
+        if (t->shape[i] < 0)
+            return refuse(why, DLF_KIND_SHAPE, i, t->shape[i], "want an extent of 0 or more");
+        if (t->shape[i] == 0)
+            empty = 1;
+        else if (__builtin_mul_overflow(elements, t->shape[i], &elements))
+            return refuse(why, DLF_KIND_OVERFLOW, i, t->shape[i], "the number of elements does not fit 64 bits");
+    }
+    if (__builtin_mul_overflow(elements, out->element.size, &bytes))
+        return refuse(why, DLF_KIND_OVERFLOW, -1, elements, "the number of bytes does not fit 64 bits");
+    out->size = empty ? 0 : elements;
+    out->nbytes = empty ? 0 : bytes;
+
+    if (t->strides) {
+        for (int i = 0; i < t->ndim; i++)
+            out->strides[i] = t->strides[i];
+    } else {
+        dlf_compact_strides(t->ndim, t->shape, out->strides);
+    }
+    out->low = out->high = 0;
+    for (int i = 0; i < t->ndim && !empty; i++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(t->shape[i] - 1, out->strides[i], &reach) || __builtin_mul_overflow(reach, out->element.size, &reach) ||
+            __builtin_add_overflow(reach < 0 ? out->low : out->high, reach, reach < 0 ? &out->low : &out->high))
+            return refuse(why, DLF_KIND_OVERFLOW, i, out->strides[i], "the memory that the strides reach does not fit 64 bits");
+    }
+    if (!empty && __builtin_add_overflow(out->high, out->element.size, &out->high))
+        return refuse(why, DLF_KIND_OVERFLOW, -1, out->high, "the memory that the strides reach does not fit 64 bits");
+
+    if (t->byte_offset > INT64_MAX)
+        return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "want a byte offset below 2**63");
+    if (empty)
+        return 0;
+    if (!t->data)
+        return refuse(why, DLF_KIND_NULL, -1, 0, "data is NULL although the tensor has elements");
+    if (dlf_device_has_pointers(t->device.type)) {
+        uintptr_t base = (uintptr_t)t->data, first, last;
+        if (__builtin_add_overflow(base, (uintptr_t)t->byte_offset, &base) || __builtin_add_overflow(base, (uintptr_t)out->high, &last) ||
+            __builtin_sub_overflow(base, (uintptr_t)-out->low, &first))
+            return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "data + byte offset leaves the address space");
+    }
+    return 0;
+}
+
+void dlf_raise_refusal(const char *function, const DlfTensor *t, uint64_t flags, const DlfRefusal *why)
+{
+    if (dlf_go_usable()) {
+        DlfFrame frame = {.op = DLF_OP_VALIDATE, .a = t, .flags = flags};
+        if (dlf_go_call(&frame)) {
+            PyErr_Clear();
+        } else if (frame.status != DLF_KIND_OK) {
+            dlf_raise_frame(function, &frame);
+            return;
+        }
+    }
+    if (why->kind == DLF_KIND_DTYPE) {
+        char name[48];
+        dlf_raise(why->kind, "%s: dtype, got %s, %s", function, dlf_dtype_name(t->dtype, name), why->text);
+    } else if (why->axis >= 0) {
+        dlf_raise(why->kind, "%s: axis %d, got %lld, %s", function, why->axis, (long long)why->got, why->text);
+    } else {
+        dlf_raise(why->kind, "%s: got %lld, %s", function, (long long)why->got, why->text);
+    }
+}

@@ -1,0 +1,219 @@
+/* What the files of the extension share. The state is the process's: the extension serves the main interpreter only. */
+#ifndef DLF_CORE_H
+#define DLF_CORE_H
+
+#include "frame.h"
+#include "python_abi.h"
+
+#define DLF_MAX_NDIM 64
+#define DLF_SMALL_COPY (64 * 1024)        /* below: a plain C loop beats a crossing */
+#define DLF_NOGIL_BYTES (4 * 1024 * 1024) /* above: about 1 ms of work, so other Python threads may run */
+
+/* --- errors.c --- */
+
+/* Sets the Python exception that belongs to the kind; always NULL. */
+PyObject *dlf_raise(int kind, const char *format, ...);
+/* Gives the exception in flight, normalised, and clears it; NULL if none. */
+PyObject *dlf_take_error(void);
+/* Sets an exception object taken by dlf_take_error, with a cause (may be NULL). Takes both references. */
+void dlf_set_error(PyObject *error, PyObject *cause);
+/* Whether a failed call may be retried another way: everything but KeyboardInterrupt, SystemExit and MemoryError. */
+int dlf_error_is_soft(void);
+
+/* --- args.c --- */
+
+#define DLF_MAX_ARGS 8
+typedef struct {
+    const char *function;             /* for messages */
+    const char *names[DLF_MAX_ARGS];  /* all parameters, NULL-terminated */
+    int positional_only, positional;  /* how many must / may be given by position */
+    int required;
+} DlfSignature;
+/* Fills out (borrowed references, NULL where not given). 0, or -1 with TypeError. */
+int dlf_parse(const DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
+/* None or absent: -1; else the truth value; -2 after an error. */
+int dlf_optional_bool(PyObject *o);
+/* An index-like object as int64: 0, or -1 with TypeError/ValueError that names what. */
+int dlf_int64(PyObject *o, int64_t *out, const char *function, const char *what);
+/* An int or a sequence of ints. Returns how many, or -1 after an error. */
+int dlf_dims(PyObject *o, int64_t out[DLF_MAX_NDIM], const char *function, const char *what);
+PyObject *dlf_tuple(const int64_t *values, int n);
+
+/* --- dtype.c --- */
+
+typedef enum { DLF_BOOL, DLF_INT, DLF_UINT, DLF_FLOAT, DLF_HALF, DLF_BFLOAT, DLF_COMPLEX, DLF_MINIFLOAT, DLF_FLOAT4X2, DLF_OPAQUE } DlfKind;
+typedef struct {
+    DlfKind kind;
+    int align;
+    int64_t size; /* bytes of one element */
+} DlfElement;
+/* What an element is: 0, or -1 for a dtype that is refused. */
+int dlf_element(DlfDataType dt, uint64_t flags, DlfElement *out);
+static inline int dlf_same_dtype(DlfDataType a, DlfDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
+/* The buffer protocol's format, NULL for none. */
+const char *dlf_buffer_format(DlfDataType dt);
+/* The dtype of a buffer's format: 0, or -1 with BufferError. */
+int dlf_from_buffer_format(const char *format, Py_ssize_t itemsize, DlfDataType *out);
+/* Writes the dtype's name for messages. */
+const char *dlf_dtype_name(DlfDataType dt, char out[48]);
+float dlf_minifloat(uint8_t code, uint8_t bits);
+/* One element as a Python object; NULL with BufferError where values have no Python form. */
+PyObject *dlf_load(const DlfElement *e, DlfDataType dt, const void *p);
+/* A Python scalar into one element: 0, or -1 with an error. */
+int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, const char *function);
+
+/* --- objects.c: what Python installed, and the objects of dtypes and devices --- */
+
+int dlf_dtype_arg(PyObject *o, DlfDataType *out);
+int dlf_device_arg(PyObject *o, DlfDevice *out);
+PyObject *dlf_dtype_object(DlfDataType dt);
+PyObject *dlf_device_object(DlfDevice d);
+const char *dlf_device_name(DlfDevice d, char out[32]);
+PyObject *dlf_hook_asarray(void);
+PyObject *dlf_hook_convert(void);
+PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+int dlf_is_host(int32_t device_type);
+
+/* --- check.c --- */
+
+typedef struct {
+    DlfElement element;
+    int64_t size;           /* elements */
+    int64_t nbytes;         /* size * element size */
+    int64_t low, high;      /* byte offsets from data of the first byte and past the last one that an index can reach */
+    int64_t strides[DLF_MAX_NDIM];
+} DlfLayout;
+typedef struct {
+    int kind;
+    int axis; /* -1: none */
+    int64_t got;
+    const char *text;
+} DlfRefusal;
+/* The rules of dlpack.Validate, by the same arithmetic. 0, or the kind of the refusal. The tensor may be anybody's. */
+int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *why);
+/* Raises the refusal: in Go's words where Go runs, else in our own. */
+void dlf_raise_refusal(const char *function, const DlfTensor *t, uint64_t flags, const DlfRefusal *why);
+int dlf_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides);
+void dlf_compact_strides(int ndim, const int64_t *shape, int64_t *out);
+
+/* --- tensor.c --- */
+
+typedef struct {
+    PyObject ob_base;
+    DlfTensor t;        /* byte_offset is folded into data where data is a pointer; shape and strides are ours */
+    DlfStorage *storage; /* NULL: closed */
+    uint64_t flags;
+    PyObject *weakrefs;
+    int64_t buffers;    /* live Py_buffer exports */
+    int64_t size;       /* elements */
+    int64_t itemsize;
+    int64_t dims[2 * DLF_FIXED_NDIM];
+} DlfTensorObject;
+
+extern PyTypeObject *dlf_tensor_type;
+int dlf_tensor_init_type(void);
+int dlf_is_tensor(PyObject *o);
+/* A new Tensor over a checked tensor. Takes the reference on st, also on failure. */
+PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags);
+/* The tensor if it is open, else ValueError. */
+DlfTensorObject *dlf_open(PyObject *o, const char *function);
+int64_t dlf_tensor_count(void);
+/* A new contiguous writable Tensor; NULL after an error. */
+PyObject *dlf_tensor_empty(int ndim, const int64_t *shape, DlfDataType dt, uint64_t flags, int zeroed, const char *function);
+PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *function);
+PyObject *dlf_tensor_share(DlfTensorObject *t);
+int dlf_needs_host(const DlfTensorObject *t, const char *function);
+
+/* --- copy.c --- */
+
+/* Copies (casts when the dtypes differ) src into dst of the same shape. 0, or -1 with an error. */
+int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, const char *function);
+int dlf_overlap(const DlfTensor *a, const DlfTensor *b);
+
+/* --- create.c --- */
+
+extern const DlfSignature dlf_sig_none;
+PyObject *dlf_empty(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_zeros(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_full(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_from_address(PyObject *, PyObject *);
+PyObject *dlf_wrap_pointer(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_from_values(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_asarray(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_tensor_tp_new(PyTypeObject *, PyObject *, PyObject *);
+
+/* --- view.c --- */
+
+PyObject *dlf_view(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_view_dtype(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_readonly_view(PyObject *, PyObject *);
+PyObject *dlf_assign(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_fill(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_cast(PyObject *, PyObject *const *, Py_ssize_t);
+
+/* --- import.c --- */
+
+PyObject *dlf_from_dlpack(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+/* Imports x by its exchange table or its __dlpack__, sharing the memory. NULL after an error. */
+PyObject *dlf_import(PyObject *x, const char *function);
+/* Whether the type (or the object) speaks DLPack. */
+int dlf_speaks_dlpack(PyObject *x);
+/* Takes ownership of a managed tensor of anybody, and ends it on failure, unless keep_on_failure. */
+PyObject *dlf_import_versioned(DlfManagedTensorVersioned *m, int keep_on_failure, const char *function);
+PyObject *dlf_import_legacy(DlfManagedTensor *m, const char *function);
+
+/* --- buffer.c --- */
+
+PyObject *dlf_from_buffer(PyObject *, PyObject *);
+PyObject *dlf_import_buffer(PyObject *obj, const char *function);
+int dlf_getbuffer(PyObject *, Py_buffer *, int);
+void dlf_releasebuffer(PyObject *, Py_buffer *);
+
+/* --- export.c --- */
+
+PyObject *dlf_dlpack(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_dlpack_device(PyObject *, PyObject *);
+DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags);
+
+/* --- table.c --- */
+
+extern DlfExchangeApi dlf_table;
+int dlf_table_install(void);
+/* The table of a type, or NULL for none; asked once a type. Never sets an error. */
+const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *is_torch);
+PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *dlf_exchange_table(PyObject *, PyObject *);
+
+/* --- golib.c --- */
+
+int dlf_golib_init(void);
+/* Crosses into Go once. 0: frame answered (frame->status may still refuse); -1: Go cannot run here, with RuntimeError. */
+int dlf_go_call(DlfFrame *frame);
+/* Whether a call would work, or at least be tried. */
+int dlf_go_usable(void);
+void dlf_raise_frame(const char *function, DlfFrame *frame);
+PyObject *dlf_go_info(PyObject *, PyObject *);
+PyObject *dlf_go_state(PyObject *, PyObject *);
+
+/* --- queue.c --- */
+
+int dlf_queue_init(void);
+void dlf_queue_close(void);
+int64_t dlf_queue_length(void);
+void dlf_queue_drain_now(void);
+extern DlfStorage *dlf_queue_head;
+/* At every entry from Python, before arguments are read. */
+static inline void dlf_drain(void)
+{
+    if (__atomic_load_n(&dlf_queue_head, __ATOMIC_RELAXED))
+        dlf_queue_drain_now();
+}
+
+/* --- optional functions of newer interpreters, or NULL --- */
+
+extern PyObject *(*dlf_vectorcall_method)(PyObject *name, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+/* obj.name(**{kwnames: values}); args[0] is the object. */
+PyObject *dlf_call_method(PyObject *name, PyObject **args, PyObject *kwnames);
+
+#endif

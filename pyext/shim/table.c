@@ -1,0 +1,230 @@
+/* The DLPack C exchange API: our table for others, and others' tables for us. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- ours: called by others with the GIL, except the allocator --- */
+
+static int refuse_alloc(void *ctx, void (*set_error)(void *, const char *, const char *), const char *kind, const char *message)
+{
+    if (set_error)
+        set_error(ctx, kind, message);
+    return -1;
+}
+
+/* No Python here: consumers call it without the GIL, with NULL strides, and some with a NULL set_error. */
+static int table_allocate(DlfTensor *prototype, DlfManagedTensorVersioned **out, void *ctx, void (*set_error)(void *, const char *, const char *))
+{
+    if (!prototype || !out)
+        return refuse_alloc(ctx, set_error, "ValueError", "dlferry: prototype or out is NULL");
+    *out = NULL;
+    DlfTensor t = {.data = &t, .device = prototype->device, .ndim = prototype->ndim, .dtype = prototype->dtype, .shape = prototype->shape};
+    DlfLayout lay;
+    DlfRefusal why;
+    if (t.device.type != DLF_DEVICE_CPU)
+        return refuse_alloc(ctx, set_error, "BufferError", "dlferry: this build allocates on the cpu only");
+    if (dlf_check(&t, 0, &lay, &why))
+        return refuse_alloc(ctx, set_error, "ValueError", why.text);
+    DlfStorage *st = dlf_storage_new((size_t)lay.nbytes, 0, &t.data);
+    if (st) {
+        t.strides = lay.strides;
+        t.device.id = 0;
+        *out = dlf_export_versioned(&t, st, 0);
+        dlf_storage_unref(st);
+    }
+    return *out ? 0 : refuse_alloc(ctx, set_error, "MemoryError", "dlferry: out of memory");
+}
+
+static DlfTensorObject *tensor_arg(void *o, const char *function)
+{
+    if (o && dlf_is_tensor(o))
+        return dlf_open(o, function);
+    PyErr_Format(PyExc_TypeError, "%s: object, got %R, want a dlferry.Tensor", function, o ? (void *)Py_TYPE(o) : Py_None);
+    return NULL;
+}
+
+static int table_from(void *o, DlfManagedTensorVersioned **out)
+{
+    DlfTensorObject *t = tensor_arg(o, "managed_tensor_from_py_object_no_sync");
+    *out = t ? dlf_export(t, 0) : NULL;
+    return *out ? 0 : -1;
+}
+
+/* On failure the tensor stays the caller's: those in the wild free it themselves. */
+static int table_to(DlfManagedTensorVersioned *m, void **out)
+{
+    *out = m ? dlf_import_versioned(m, 1, "managed_tensor_to_py_object_no_sync") : dlf_raise(DLF_KIND_VALUE, "managed_tensor_to_py_object_no_sync: tensor, got NULL");
+    return *out ? 0 : -1;
+}
+
+static int table_view(void *o, DlfTensor *out)
+{
+    DlfTensorObject *t = tensor_arg(o, "dltensor_from_py_object_no_sync");
+    if (!t)
+        return -1;
+    *out = t->t;
+    return 0;
+}
+
+static int table_stream(int32_t type, int32_t id, void **out)
+{
+    (void)type, (void)id;
+    *out = NULL; /* no device work is queued by this build */
+    return 0;
+}
+
+DlfExchangeApi dlf_table = {
+    {{DLF_VERSION_MAJOR, DLF_VERSION_MINOR}, NULL}, table_allocate, table_from, table_to, table_view, table_stream,
+};
+
+int dlf_table_install(void)
+{
+    PyObject *capsule = PyCapsule_New(&dlf_table, DLF_CAPSULE_EXCHANGE, NULL);
+    const int bad = !capsule || PyObject_SetAttrString((PyObject *)dlf_tensor_type, DLF_ATTR_EXCHANGE, capsule) ||
+                    PyObject_SetAttrString((PyObject *)dlf_tensor_type, DLF_ATTR_EXCHANGE_OLD, capsule);
+    Py_XDECREF(capsule);
+    return bad ? -1 : 0;
+}
+
+/* --- others' --- */
+
+/* A type is asked once; the entry holds it, since an address can be used again. "None" is an answer too. */
+static struct {
+    PyTypeObject *type;
+    const DlfExchangeApi *api;
+    int is_torch;
+} cache[64];
+
+static const DlfExchangeApi *read_table(PyTypeObject *type)
+{
+    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, DLF_ATTR_EXCHANGE);
+    const DlfExchangeApi *api = NULL;
+    if (capsule && Py_TYPE(capsule) == &PyCapsule_Type && PyCapsule_IsValid(capsule, DLF_CAPSULE_EXCHANGE))
+        api = PyCapsule_GetPointer(capsule, DLF_CAPSULE_EXCHANGE);
+    Py_XDECREF(capsule);
+    PyErr_Clear();
+    /* A newer major hangs older tables behind it; nobody has more than a few, and a cycle must end. */
+    for (int i = 0; api && api->header.version.major != DLF_VERSION_MAJOR; i++)
+        api = i < 16 && api->header.version.major > DLF_VERSION_MAJOR ? (const DlfExchangeApi *)api->header.prev_api : NULL;
+    return api && api->managed_tensor_from_py_object_no_sync ? api : NULL;
+}
+
+static int derives_from_torch(PyTypeObject *type)
+{
+    PyObject *name = PyUnicode_FromString("torch");
+    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
+    PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
+    const int yes = tensor && dlf_py_has(tensor, PyType_FLAG_TYPE) && PyType_IsSubtype(type, (PyTypeObject *)tensor);
+    Py_XDECREF(tensor);
+    Py_XDECREF(torch);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    return yes;
+}
+
+const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *is_torch)
+{
+    const size_t slot = ((uintptr_t)type >> 4) % (sizeof cache / sizeof *cache);
+    if (cache[slot].type != type) {
+        const DlfExchangeApi *api = read_table(type);
+        const int torch = derives_from_torch(type);
+        PyTypeObject *old = cache[slot].type;
+        cache[slot].type = (PyTypeObject *)Py_NewRef(type);
+        cache[slot].api = api;
+        cache[slot].is_torch = torch;
+        *is_torch = torch;
+        Py_XDECREF(old);
+        return api;
+    }
+    *is_torch = cache[slot].is_torch;
+    return cache[slot].api;
+}
+
+/* Gives t to a framework through its table. NULL after an error, and *tried says whether the framework was asked. */
+static PyObject *to_framework(DlfTensorObject *t, const DlfExchangeApi *api)
+{
+    void *out = NULL;
+    DlfManagedTensorVersioned *m = dlf_export(t, 0);
+    if (!m)
+        return NULL;
+    if (api->managed_tensor_to_py_object_no_sync(m, &out) == 0 && out) {
+        PyErr_Clear();
+        return out;
+    }
+    /* Nobody says who owns m now: half of the implementations freed it, so it is left alone. */
+    if (!PyErr_Occurred())
+        dlf_raise(DLF_KIND_UNSUPPORTED, "convert: exchange table of the target, got a failure without a reason");
+    return NULL;
+}
+
+/* Frameworks with a table forget READ_ONLY and know no negative strides; the Python layer copies for them. */
+static int plain(const DlfTensorObject *t)
+{
+    for (int i = 0; i < t->t.ndim; i++)
+        if (t->t.strides[i] < 0)
+            return 0;
+    return !(t->flags & DLF_FLAG_READ_ONLY);
+}
+
+PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    (void)self;
+    static const DlfSignature sig = {"convert", {"x", "to", "copy"}, 2, 2, 2};
+    PyObject *a[DLF_MAX_ARGS];
+    int is_torch;
+    dlf_drain();
+    if (dlf_parse(&sig, args, nargs, kwnames, a))
+        return NULL;
+    const int copy = dlf_optional_bool(a[2]);
+    if (copy == -2)
+        return NULL;
+    PyObject *x = a[0], *to = a[1];
+    if (dlf_py_has(to, PyType_FLAG_TYPE) && (PyTypeObject *)to != dlf_tensor_type && copy != 1) {
+        if ((PyObject *)Py_TYPE(x) == to)
+            return Py_NewRef(x);
+        const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &is_torch);
+        if (api && api->managed_tensor_to_py_object_no_sync) {
+            const int speaks = dlf_speaks_dlpack(x);
+            if (speaks < 0)
+                return NULL;
+            DlfTensorObject *t = speaks ? (DlfTensorObject *)dlf_import(x, "convert") : NULL;
+            if (speaks && !t)
+                return NULL;
+            if (t && plain(t)) {
+                PyObject *out = to_framework(t, api);
+                Py_DECREF(t);
+                return out;
+            }
+            if (t) {
+                PyObject *out = PyObject_CallFunctionObjArgs(dlf_hook_convert(), t, to, a[2] ? a[2] : Py_None, NULL);
+                Py_DECREF(t);
+                return out;
+            }
+        }
+    }
+    return PyObject_CallFunctionObjArgs(dlf_hook_convert(), x, to, a[2] ? a[2] : Py_None, NULL);
+}
+
+PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    int is_torch;
+    if (nargs != 2 || !dlf_is_tensor(args[0]) || !dlf_py_has(args[1], PyType_FLAG_TYPE))
+        return dlf_raise(DLF_KIND_TYPE, "_to_framework: want a Tensor and a type");
+    DlfTensorObject *t = dlf_open(args[0], "convert");
+    const DlfExchangeApi *api = t ? dlf_table_of((PyTypeObject *)args[1], &is_torch) : NULL;
+    if (t && !(api && api->managed_tensor_to_py_object_no_sync))
+        return dlf_raise(DLF_KIND_TYPE, "_to_framework: type, got one without an exchange table");
+    return t ? to_framework(t, api) : NULL;
+}
+
+PyObject *dlf_exchange_table(PyObject *self, PyObject *type)
+{
+    (void)self;
+    int is_torch;
+    if (!dlf_py_has(type, PyType_FLAG_TYPE))
+        return dlf_raise(DLF_KIND_TYPE, "_exchange_table: got %R, want a type", type);
+    const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)type, &is_torch);
+    return PyBool_FromLong(api && api->managed_tensor_to_py_object_no_sync);
+}

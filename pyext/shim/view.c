@@ -1,0 +1,160 @@
+/* Views, assignment and casts for the Python layer, which does the arithmetic; the bounds are checked here once more. */
+#include "core.h"
+
+#include <string.h>
+
+static DlfTensorObject *first_tensor(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t want, const char *function)
+{
+    if (nargs == want && dlf_is_tensor(args[0]))
+        return dlf_open(args[0], function);
+    dlf_raise(DLF_KIND_TYPE, "%s: want a Tensor and %zd more arguments", function, want - 1);
+    return NULL;
+}
+
+PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    int64_t shape[DLF_MAX_NDIM], strides[DLF_MAX_NDIM], offset, bytes;
+    DlfTensorObject *t = first_tensor(args, nargs, 4, "_view");
+    if (!t)
+        return NULL;
+    const int ndim = dlf_dims(args[1], shape, "_view", "shape");
+    const int n = ndim < 0 ? -1 : dlf_dims(args[2], strides, "_view", "strides");
+    if (n < 0 || dlf_int64(args[3], &offset, "_view", "offset"))
+        return NULL;
+    if (n != ndim)
+        return dlf_raise(DLF_KIND_VALUE, "_view: strides, got %d, want %d", n, ndim);
+    DlfTensor v = t->t;
+    DlfLayout of, to;
+    DlfRefusal why;
+    v.ndim = ndim;
+    v.shape = shape;
+    v.strides = strides;
+    if (dlf_check(&t->t, t->flags, &of, &why) || dlf_check(&v, t->flags, &to, &why)) {
+        dlf_raise_refusal("_view", &v, t->flags, &why);
+        return NULL;
+    }
+    /* An empty view reads nothing, so where it points does not matter; it stays at the start. */
+    if (to.size == 0)
+        offset = 0;
+    if (__builtin_mul_overflow(offset, t->itemsize, &bytes) || __builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) ||
+        (to.size && (to.low < of.low || to.high > of.high)))
+        return dlf_raise(DLF_KIND_VALUE, "_view: offset and strides, got a view that leaves the tensor's memory");
+    if (dlf_device_has_pointers(v.device.type)) {
+        if (v.data)
+            v.data = (char *)v.data + bytes;
+    } else if (__builtin_add_overflow((int64_t)v.byte_offset, bytes, (int64_t *)&v.byte_offset) || (int64_t)v.byte_offset < 0) {
+        return dlf_raise(DLF_KIND_OFFSET, "_view: byte offset, got one that leaves the tensor's memory");
+    }
+    dlf_storage_ref(t->storage);
+    return dlf_tensor_new(&v, &to, t->storage, t->flags);
+}
+
+PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    DlfTensorObject *t = first_tensor(args, nargs, 2, "view");
+    DlfTensor v;
+    DlfLayout lay;
+    DlfRefusal why;
+    DlfElement e;
+    if (!t)
+        return NULL;
+    v = t->t;
+    if (dlf_dtype_arg(args[1], &v.dtype))
+        return NULL;
+    if (dlf_element(v.dtype, 0, &e) || e.size != t->itemsize) {
+        /* Another element size: only flat memory can be cut anew. */
+        if (!dlf_is_contiguous(t->t.ndim, t->t.shape, t->t.strides) || e.size < 1 || (t->size * t->itemsize) % e.size)
+            return dlf_raise(DLF_KIND_LAYOUT, "view: dtype, got one of %lld bytes for elements of %lld, want the same size, or a contiguous tensor of a multiple of it", (long long)e.size, (long long)t->itemsize);
+        int64_t length = t->size * t->itemsize / e.size;
+        v.ndim = 1;
+        v.shape = &length;
+        v.strides = NULL;
+        if (dlf_check(&v, 0, &lay, &why)) {
+            dlf_raise_refusal("view", &v, 0, &why);
+            return NULL;
+        }
+    } else if (dlf_check(&v, 0, &lay, &why)) {
+        dlf_raise_refusal("view", &v, 0, &why);
+        return NULL;
+    }
+    if (dlf_is_host(v.device.type) && lay.size && (uintptr_t)v.data & (uintptr_t)(e.align - 1))
+        return dlf_raise(DLF_KIND_ALIGNMENT, "view: dtype, got data at an address that is not a multiple of its alignment %d; use copy() first", e.align);
+    dlf_storage_ref(t->storage);
+    return dlf_tensor_new(&v, &lay, t->storage, t->flags & DLF_FLAG_READ_ONLY);
+}
+
+PyObject *dlf_readonly_view(PyObject *self, PyObject *o)
+{
+    (void)self;
+    DlfTensorObject *t = first_tensor(&o, 1, 1, "_readonly");
+    DlfTensorObject *v = t ? (DlfTensorObject *)dlf_tensor_share(t) : NULL;
+    if (v)
+        v->flags |= DLF_FLAG_READ_ONLY;
+    return (PyObject *)v;
+}
+
+static int writable(DlfTensorObject *t, const char *function)
+{
+    if (dlf_needs_host(t, function))
+        return 0;
+    if (!(t->flags & DLF_FLAG_READ_ONLY))
+        return 1;
+    dlf_raise(DLF_KIND_READ_ONLY, "%s: tensor, got a read-only one, want a writable one; use copy()", function);
+    return 0;
+}
+
+PyObject *dlf_assign(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    DlfTensorObject *dst = first_tensor(args, nargs, 2, "assignment");
+    if (!dst)
+        return NULL;
+    if (!dlf_is_tensor(args[1]))
+        return dlf_raise(DLF_KIND_TYPE, "assignment: value, got %R, want a Tensor", args[1]);
+    DlfTensorObject *src = dlf_open(args[1], "assignment");
+    if (!src || !writable(dst, "assignment") || dlf_needs_host(src, "assignment"))
+        return NULL;
+    if (src->t.ndim != dst->t.ndim || (dst->t.ndim && memcmp(src->t.shape, dst->t.shape, (size_t)dst->t.ndim * sizeof(int64_t))))
+        return dlf_raise(DLF_KIND_VALUE, "assignment: shape, got values of another shape, want the target's");
+    /* As if the values were taken first. */
+    PyObject *packed = dlf_overlap(&dst->t, &src->t) ? dlf_tensor_copy(src, src->t.dtype, "assignment") : Py_NewRef(src);
+    const int bad = !packed || dlf_copy(&dst->t, &((DlfTensorObject *)packed)->t, dst->size, "assignment");
+    Py_XDECREF(packed);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    DlfTensorObject *dst = first_tensor(args, nargs, 2, "fill");
+    DlfElement e;
+    if (!dst || !writable(dst, "fill"))
+        return NULL;
+    uint64_t value[2] = {0, 0};
+    int64_t still[DLF_MAX_NDIM] = {0};
+    DlfTensor src = dst->t;
+    if (dlf_element(dst->t.dtype, dst->flags, &e))
+        return NULL;
+    if (e.kind == DLF_MINIFLOAT) { /* Go rounds to the small formats */
+        src.dtype = (DlfDataType){DLF_CODE_FLOAT, 32, 1};
+        dlf_element(src.dtype, 0, &e);
+    }
+    if (dlf_store(&e, src.dtype, value, args[1], "fill"))
+        return NULL;
+    src.data = value;
+    src.strides = still;
+    src.byte_offset = 0;
+    return dlf_copy(&dst->t, &src, dst->size, "fill") ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *dlf_cast(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    DlfTensorObject *t = first_tensor(args, nargs, 2, "astype");
+    DlfDataType dt;
+    if (!t || dlf_dtype_arg(args[1], &dt))
+        return NULL;
+    return dlf_tensor_copy(t, dt, "astype");
+}
