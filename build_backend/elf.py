@@ -43,7 +43,7 @@ def read(path: Path) -> Library:
         versions: set[str] = set()
         for section in elf.iter_sections():
             if isinstance(section, DynamicSection):
-                needed += [tag.needed for tag in section.iter_tags("DT_NEEDED")]
+                needed += [str(getattr(tag, "needed", "")) for tag in section.iter_tags("DT_NEEDED")]
             elif isinstance(section, GNUVerNeedSection):
                 for _, names in section.iter_versions():
                     versions.update(name.name for name in names)

@@ -58,10 +58,10 @@ def digest(root: Path, paths: Iterable[Path], *words: str) -> str:
     return found.hexdigest()
 
 
-def header_flags(root: Path) -> list[str]:
+def header_flags(root: Path, *more: str) -> list[str]:
     """Go's cache does not see headers that lie outside a package's folder. This puts their hash into the key of our own packages."""
     own = digest(root, c_inputs(root))[:16]
-    return [f"-gcflags=github.com/dlferry/dlferry/...=-I=headers-{own}"]
+    return [f"-gcflags=github.com/dlferry/dlferry/...={' '.join([f'-I=headers-{own}', *more])}"]
 
 
 def _run(argv: list[str], root: Path, env: dict[str, str] | None, what: str) -> str:
@@ -84,8 +84,8 @@ def _done(output: Path, key: str) -> None:
     output.with_suffix(".key").write_text(key)
 
 
-def core_command(root: Path, tools: Toolchain, output: Path, version: str) -> list[str]:
-    extra = shlex.split(os.environ.get("CFLAGS", ""))
+def core_command(root: Path, tools: Toolchain, output: Path, version: str, *more: str) -> list[str]:
+    extra = [*shlex.split(os.environ.get("CFLAGS", "")), *more]
     link = shlex.split(os.environ.get("LDFLAGS", ""))
     if os.environ.get("DLFERRY_WERROR"):
         extra.append("-Werror")

@@ -174,8 +174,9 @@ def find_cc() -> Compiler | None:
         if named:
             argv = shlex.split(named)
             if not shutil.which(argv[0]) or not _compiles(argv):
+                variable = "DLFERRY_CC" if asked else "CC"
                 raise BuildError(
-                    f"dlferry: {'DLFERRY_CC' if asked else 'CC'}={named}, got a command that can't build a C library, want a working C compiler, or DLFERRY_CC=zig"
+                    f"dlferry: {variable}={named}, got a command that can't build a C library, want one that can, or DLFERRY_CC=zig"
                 )
             return Compiler(tuple(argv))
         for name in ("gcc", "cc", "clang"):

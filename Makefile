@@ -1,0 +1,38 @@
+# The targets of this project. Each sets up .venv by itself; a second run only does what has changed.
+# PYTHON=python3.12 names the interpreter for .venv; without it the best one that is found is taken.
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint variants asan wheel sdist clean
+
+DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
+
+help: ## print these lines
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+
+demo: ## set up .venv with the wheel, NumPy and PyTorch, and run the demo
+	$(DEV)
+
+test: ## build the wheel, run the Go tests and the Python tests
+	$(DEV)
+
+check: ## everything that CI runs: lint, test, variants
+	$(DEV)
+
+lint: ## formatting, vet, staticcheck, types, generated files, symbols of the wheel
+	$(DEV)
+
+variants: ## the tests under Go's checkers and the sanitizers, on every Python found, and those that build
+	$(DEV)
+
+asan: ## the tests under AddressSanitizer and UBSan
+	$(DEV)
+
+wheel: ## build dist/dlferry-*.whl
+	$(DEV)
+
+sdist: ## build dist/dlferry-*.tar.gz, with the Go modules it needs
+	$(DEV)
+
+clean: ## remove everything that these targets made
+	$(DEV)
