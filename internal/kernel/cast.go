@@ -13,7 +13,7 @@ type class uint8
 const (
 	signed     class = iota // buffer.i
 	unsigned                // buffer.i, as bits
-	real                    // buffer.re
+	realNum                 // buffer.re
 	complexNum              // buffer.re and buffer.im
 )
 
@@ -65,13 +65,13 @@ func loaderOf(d dlpack.DataType) (loader, class) {
 	case dlpack.DTypeUint64:
 		return loadInt[uint64], unsigned
 	case dlpack.DTypeFloat16:
-		return loadFloat16, real
+		return loadFloat16, realNum
 	case dlpack.DTypeBFloat16:
-		return loadBFloat16, real
+		return loadBFloat16, realNum
 	case dlpack.DTypeFloat32:
-		return loadFloat[float32], real
+		return loadFloat[float32], realNum
 	case dlpack.DTypeFloat64:
-		return loadFloat[float64], real
+		return loadFloat[float64], realNum
 	case dlpack.DTypeComplex32:
 		return loadComplex32, complexNum
 	case dlpack.DTypeComplex64:
@@ -80,7 +80,7 @@ func loaderOf(d dlpack.DataType) (loader, class) {
 		return loadComplex128, complexNum
 	}
 	if isFloat8(d) {
-		return loadFloat8(dlpack.MinifloatTable(d.Code)), real
+		return loadFloat8(dlpack.MinifloatTable(d.Code)), realNum
 	}
 	return nil, 0
 }
@@ -98,16 +98,16 @@ func storerOf(d dlpack.DataType, from class) storer {
 		case dlpack.DTypeComplex128:
 			return storeComplex128
 		}
-		from = real
+		from = realNum
 	}
 	if s, ok := intStorers[d]; ok {
 		return s[from]
 	}
 	switch d {
 	case dlpack.DTypeFloat32:
-		return [...]storer{signed: storeFloatOfInt[float32], unsigned: storeFloatOfUint[float32], real: storeFloat[float32]}[from]
+		return [...]storer{signed: storeFloatOfInt[float32], unsigned: storeFloatOfUint[float32], realNum: storeFloat[float32]}[from]
 	case dlpack.DTypeFloat64:
-		return [...]storer{signed: storeFloatOfInt[float64], unsigned: storeFloatOfUint[float64], real: storeFloat[float64]}[from]
+		return [...]storer{signed: storeFloatOfInt[float64], unsigned: storeFloatOfUint[float64], realNum: storeFloat[float64]}[from]
 	case dlpack.DTypeFloat16:
 		return viaReal(from, storeFloat16)
 	case dlpack.DTypeBFloat16:
