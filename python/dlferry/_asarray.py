@@ -41,7 +41,10 @@ def asarray(obj: Any, dtype: Any = None, device: Any = None, copy: bool | None =
     if where != (1, 0):
         raise BufferError(f"asarray: device, got {where}, want cpu; make the tensor there with the library that owns the device")
     shape, values = _flatten(obj)
-    return _core._from_values(values, shape, _dtype_of(values) if dtype is None else _dtype(dtype))
+    want = _dtype_of(values) if dtype is None else _dtype(dtype)
+    if 7 <= want.code <= 14:  # the small floats are rounded by the kernels of astype
+        return _core._cast(_core._from_values(values, shape, _dtype("float32")), want)
+    return _core._from_values(values, shape, want)
 
 
 def _flatten(obj: Any) -> tuple[tuple[int, ...], list[Any]]:

@@ -61,7 +61,11 @@ def __setitem__(self: Tensor, key: Any, value: Any, /) -> None:
     if isinstance(value, (bool, int, float, complex)):
         _core._fill(part, value)
         return
-    source = value if isinstance(value, Tensor) else _core.asarray(value)
+    if isinstance(value, Tensor):
+        source = value
+    else:
+        # Python numbers take the dtype at once; whatever has a dtype of its own is cast.
+        source = _core.asarray(value, dtype=self.dtype if isinstance(value, (list, tuple)) else None)
     if source.shape != shape:
         repeated = _view.broadcast_strides(source.shape, source.strides, shape)
         if repeated is None:
