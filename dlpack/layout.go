@@ -215,7 +215,8 @@ func mul(a, b int64) (int64, bool) {
 	return int64(low), true
 }
 
+// add adds when the sum fits, as mul has it.
 func add(a, b int64) (int64, bool) {
 	sum := a + b
-	return sum, (sum > a) == (b > 0)
+	return sum, (sum > a) == (b > 0) && sum != math.MinInt64
 }
