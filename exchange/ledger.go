@@ -2,12 +2,12 @@ package exchange
 
 // Counts are live counts. A process that let go of everything shows zeros, but for Panics.
 type Counts struct {
-	Storages int64 // storages not yet ended
-	Exports  int64 // managed tensors handed out whose deleter has not run
-	Imports  int64 // foreign managed tensors not yet given back
-	Bytes    int64 // bytes of data in C memory
-	Slots    int64 // tensors whose end Go still has to see to: pins, functions to call
-	Panics   int64 // functions given to Builder.OnRelease that panicked, ever
+	Storages int64 `json:"storages"` // storages not yet ended
+	Exports  int64 `json:"exports"`  // managed tensors handed out whose deleter has not run
+	Imports  int64 `json:"imports"`  // foreign managed tensors not yet given back
+	Bytes    int64 `json:"bytes"`    // bytes of data in C memory
+	Slots    int64 `json:"slots"`    // tensors whose end Go still has to see to: pins, functions to call
+	Panics   int64 `json:"panics"`   // functions given to Builder.OnRelease that panicked, ever
 }
 
 // Ledger reads the counts. They are always kept, and read one by one: while other goroutines work they need not fit together.

@@ -100,7 +100,7 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
         return -1;
     int bad = key_from(dtype, out);
     /* Spellings are few, but a program that makes names up must not grow the table for ever. */
-    if (!bad && is_name && PySequence_Size(dtypes_by_name) < 256)
+    if (!bad && is_name && PyDict_Size(dtypes_by_name) < 256)
         bad = PyDict_SetItem(dtypes_by_name, o, dtype);
     Py_DECREF(dtype);
     return bad;

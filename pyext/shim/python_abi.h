@@ -205,6 +205,7 @@ DLF_PY int PyDict_SetItemString(PyObject *, const char *, PyObject *);
 DLF_PY PyObject *PyDict_GetItemString(PyObject *, const char *);
 DLF_PY int PyDict_SetItem(PyObject *, PyObject *, PyObject *);
 DLF_PY PyObject *PyDict_GetItemWithError(PyObject *, PyObject *);
+DLF_PY Py_ssize_t PyDict_Size(PyObject *);
 DLF_PY int PyDict_Next(PyObject *, Py_ssize_t *, PyObject **, PyObject **);
 DLF_PY PyObject *PyCapsule_New(void *, const char *, PyCapsule_Destructor);
 DLF_PY void *PyCapsule_GetPointer(PyObject *, const char *);

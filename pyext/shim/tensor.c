@@ -317,10 +317,10 @@ PyObject *dlf_tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_ssize_t n = 0, pos = 0;
     PyObject *key, *value;
     values[n++] = PyTuple_GetItem(args, 0);
-    if (kwargs && PySequence_Size(kwargs) > 3)
-        return dlf_raise(DLF_KIND_TYPE, "Tensor: keyword arguments, got %zd, want dtype, device, copy", PySequence_Size(kwargs));
-    if (kwargs && PySequence_Size(kwargs) > 0) {
-        names = PyTuple_New(PySequence_Size(kwargs));
+    if (kwargs && PyDict_Size(kwargs) > 3)
+        return dlf_raise(DLF_KIND_TYPE, "Tensor: keyword arguments, got %zd, want dtype, device, copy", PyDict_Size(kwargs));
+    if (kwargs && PyDict_Size(kwargs) > 0) {
+        names = PyTuple_New(PyDict_Size(kwargs));
         while (names && PyDict_Next(kwargs, &pos, &key, &value)) {
             PyTuple_SetItem(names, n - 1, Py_NewRef(key));
             values[n++] = value;

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _THRESHOLD = 1000
 _WIDTH = 100
-_DIGITS = {"float32": 7, "complex64": 7, "float64": 8, "complex128": 8}
+_DIGITS = {"float16": 4, "bfloat16": 4, "complex32": 4}
 
 
 class _Gap:
@@ -107,7 +107,7 @@ def _lines(values: list[Any], write: Callable[[Any], str], width: int, indent: i
 
 
 def _writer(t: Tensor) -> Callable[[Any], str]:
-    digits = _DIGITS.get(t.dtype, 4)
+    digits = 4 if t.itemsize == 1 else _DIGITS.get(t.dtype, 6)
 
     def real(v: float) -> str:
         s = f"{v:.{digits}g}"

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from build_backend import native, toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
