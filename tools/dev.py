@@ -162,9 +162,7 @@ def go_modules() -> list[Path]:
     return found
 
 
-def go_test(
-    label: str, flags: list[str], env: dict[str, str], *, gcflags: tuple[str, ...] = (), packages: tuple[str, ...] = ("./...",)
-) -> None:
+def go_test(label: str, flags: list[str], env: dict[str, str], *, gcflags: tuple[str, ...] = (), packages: tuple[str, ...] = ("./...",)) -> None:
     tools = toolchain.find(ROOT)
     for module in go_modules():
         where = "" if module == ROOT else f" in {module.relative_to(ROOT)}"
@@ -190,9 +188,7 @@ def test() -> None:
     _, env = go_environment()
     gates(
         lambda: go_test("Go tests", [], env),
-        lambda: pytest(
-            "Python tests", "-m", "not slow", env={"DLFERRY_DLPACK_H": env.get("DLFERRY_DLPACK_H", ""), "DLFERRY_FRAMEWORKS": "all"}
-        ),
+        lambda: pytest("Python tests", "-m", "not slow", env={"DLFERRY_DLPACK_H": env.get("DLFERRY_DLPACK_H", ""), "DLFERRY_FRAMEWORKS": "all"}),
     )
 
 
@@ -215,12 +211,24 @@ def lint() -> None:
 
 def gofmt(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
     goroot = step("Go's own folder", [tools.go.path, "env", "GOROOT"], cwd=ROOT, env=env).strip()
-    folders = sorted({path.parent for module in go_modules() for path in module.rglob("*.go") if is_ours(path)})
-    files = [path for folder in folders for path in sorted(folder.glob("*.go"))]
-    unformatted = step("gofmt", [Path(goroot, "bin", "gofmt"), "-l", *files], cwd=ROOT, env=env)
+    unformatted = step("gofmt", [Path(goroot, "bin", "gofmt"), "-l", *go_files()], cwd=ROOT, env=env)
     if unformatted:
         print("not formatted by gofmt:\n" + unformatted, flush=True)
         raise StepFailed("gofmt")
+
+
+def reformat() -> None:
+    """Format Go and Python in place."""
+    tools, env = go_environment()
+    goroot = step("Go's own folder", [tools.go.path, "env", "GOROOT"], cwd=ROOT, env=env).strip()
+    step("gofmt", [Path(goroot, "bin", "gofmt"), "-w", *go_files()], cwd=ROOT, env=env)
+    step("ruff format", [sys.executable, "-m", "ruff", "format", "--quiet", "."], cwd=ROOT)
+    step("ruff check --fix", [sys.executable, "-m", "ruff", "check", "--quiet", "--fix", "--exit-zero", "."], cwd=ROOT)
+
+
+def go_files() -> list[Path]:
+    folders = sorted({path.parent for module in go_modules() for path in module.rglob("*.go") if is_ours(path)})
+    return [path for folder in folders for path in sorted(folder.glob("*.go"))]
 
 
 def is_ours(path: Path) -> bool:
@@ -229,9 +237,7 @@ def is_ours(path: Path) -> bool:
 
 def vet(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
     for module in go_modules():
-        step(
-            f"go vet {module.relative_to(ROOT)}", [tools.go.path, "vet", *toolchain.mod_flags(module), "./..."], cwd=module, env=online(env)
-        )
+        step(f"go vet {module.relative_to(ROOT)}", [tools.go.path, "vet", *toolchain.mod_flags(module), "./..."], cwd=module, env=online(env))
 
 
 def staticcheck(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
@@ -256,9 +262,7 @@ def online(env: dict[str, str]) -> dict[str, str]:
 
 
 def generated(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
-    step(
-        "generated files are up to date", [tools.go.path, "run", *toolchain.mod_flags(ROOT), "./internal/gen", "-check"], cwd=ROOT, env=env
-    )
+    step("generated files are up to date", [tools.go.path, "run", *toolchain.mod_flags(ROOT), "./internal/gen", "-check"], cwd=ROOT, env=env)
 
 
 def warnings(tools: toolchain.Toolchain) -> None:
@@ -299,17 +303,13 @@ def asan() -> None:
     """The C parts under AddressSanitizer and UBSan, by Go's tests and by Python's."""
     tools, env = go_environment()
     library = (
-        ""
-        if tools.cc.is_zig
-        else subprocess.run([*tools.cc.argv, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
+        "" if tools.cc.is_zig else subprocess.run([*tools.cc.argv, "-print-file-name=libasan.so"], capture_output=True, text=True).stdout.strip()
     )
     if not Path(library).is_absolute():
         note("tests under AddressSanitizer", "skipped: needs a gcc with libasan")
         return
     gates(
-        lambda: go_test(
-            "Go tests under AddressSanitizer", ["-asan"], {**env, "ASAN_OPTIONS": "detect_leaks=0"}, packages=("./exchange/...",)
-        ),
+        lambda: go_test("Go tests under AddressSanitizer", ["-asan"], {**env, "ASAN_OPTIONS": "detect_leaks=0"}, packages=("./exchange/...",)),
         lambda: asan_python(tools, library),
     )
 
@@ -405,6 +405,7 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "lint": (lint, ("test", "dev")),
     "variants": (variants, ("test", "frameworks", "dev")),
     "asan": (asan, ("test",)),
+    "format": (reformat, ("dev",)),
     "check": (check, ("test", "frameworks", "dev")),
 }
 

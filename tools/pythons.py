@@ -123,9 +123,7 @@ class Venv:
             env = {**os.environ, "PYTHONPATH": str(bootstrap)}
             progress.step(label, [python.path, "-m", "virtualenv", "--quiet", self.folder], cwd=self.root, env=env)
         else:
-            raise SystemExit(
-                f"{python.path} has neither ensurepip nor pip: install its venv package (on Debian python3-venv), or set PYTHON="
-            )
+            raise SystemExit(f"{python.path} has neither ensurepip nor pip: install its venv package (on Debian python3-venv), or set PYTHON=")
         self.remember("python", key)
 
     @property

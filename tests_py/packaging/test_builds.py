@@ -46,15 +46,11 @@ def test_the_sdist_builds_the_same_wheel_offline(tree: Path, tmp_path: Path) -> 
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     assert {"LICENSE", "README.md", "go.mod", "pyproject.toml", "hatch_build.py", "pyext/shim/exports.map", "exchange/block.c"} <= names
     assert {"python/dlferry/py.typed", "python/dlferry/_core.pyi", "build_backend/licenses/Go.txt"} <= names
-    assert not [
-        name for name in names if name.endswith((".so", ".pyc", "_test.go")) or name.startswith(("tests_py", "build/", "dist/", ".venv"))
-    ]
+    assert not [name for name in names if name.endswith((".so", ".pyc", "_test.go")) or name.startswith(("tests_py", "build/", "dist/", ".venv"))]
     unpacked = next((tmp_path / "unpacked").iterdir())
     vendored = (unpacked / "vendor" / "modules.txt").exists()
     empty = str(tmp_path / "no-modules")
-    again = build(
-        unpacked, tmp_path / "again", "--no-build-isolation", "--no-index", GOPROXY="off", GOMODCACHE=empty, GOFLAGS="-modcacherw"
-    )
+    again = build(unpacked, tmp_path / "again", "--no-build-isolation", "--no-index", GOPROXY="off", GOMODCACHE=empty, GOFLAGS="-modcacherw")
     first, second = contents(direct), contents(again)
     assert again.name == direct.name
     assert second.keys() == first.keys()

@@ -20,9 +20,7 @@ def test_the_stable_abi_of_the_floor() -> None:
 
 def test_core() -> None:
     assert list(check_symbols.problems_of_core(library("_core.abi3.so", {"PyInit__core"}, {"PyCapsule_New", "malloc"}))) == []
-    found = list(
-        check_symbols.problems_of_core(library("_core.abi3.so", {"PyInit__core", "helper"}, {"PyObject_Vectorcall", "_PyLong_New"}))
-    )
+    found = list(check_symbols.problems_of_core(library("_core.abi3.so", {"PyInit__core", "helper"}, {"PyObject_Vectorcall", "_PyLong_New"})))
     assert len(found) == 3
     assert "exports PyInit__core, helper" in found[0]
     assert "PyObject_Vectorcall, which the stable ABI of 3.11 does not have" in found[1]
