@@ -37,8 +37,10 @@ type Error struct {
 // Error writes the text.
 func (e *Error) Error() string {
 	var s strings.Builder
-	s.WriteString(e.Op)
-	s.WriteString(": ")
+	if e.Op != "" {
+		s.WriteString(e.Op)
+		s.WriteString(": ")
+	}
 	if e.Thing != "" {
 		s.WriteString(e.Thing)
 	} else {

@@ -97,6 +97,9 @@ func validate(op string, t *Tensor, flags Flags, rules []Rule) (c checked, err e
 	}
 	for _, rule := range rules {
 		if err = rule(t, flags); err != nil {
+			if e, ok := err.(*Error); ok && e.Op == "" {
+				e.Op = op
+			}
 			return c, err
 		}
 	}
@@ -141,7 +144,8 @@ func checkAddresses(op string, t *Tensor, low, high int64) error {
 	return nil
 }
 
-// Rule is a demand beyond validity, checked by Validate after everything else. Write one as a function that returns an *Error.
+// Rule is a demand beyond validity, checked by Validate after everything else. Write one as a function that returns a new *Error; an empty Op becomes the
+// name of the caller.
 type Rule func(t *Tensor, flags Flags) error
 
 // RequireHost demands memory that the CPU may touch; see DeviceType.IsHost. ErrDevice.
@@ -149,7 +153,7 @@ func RequireHost(t *Tensor, _ Flags) error {
 	if t.Device.IsHost() {
 		return nil
 	}
-	return &Error{Op: "RequireHost", Kind: KindDevice, Axis: NoAxis, Got: t.Device.String(), Want: "host memory", Hint: "copy the tensor to the cpu first"}
+	return &Error{Kind: KindDevice, Axis: NoAxis, Got: t.Device.String(), Want: "host memory", Hint: "copy the tensor to the cpu first"}
 }
 
 // RequireWritable demands that the data may be written to. ErrReadOnly.
@@ -157,7 +161,7 @@ func RequireWritable(_ *Tensor, flags Flags) error {
 	if !flags.ReadOnly() {
 		return nil
 	}
-	return &Error{Op: "RequireWritable", Kind: KindReadOnly, Thing: "tensor", Axis: NoAxis, Got: "a read-only one", Want: "a writable one", Hint: "copy it first"}
+	return &Error{Kind: KindReadOnly, Thing: "tensor", Axis: NoAxis, Got: "a read-only one", Want: "a writable one", Hint: "copy it first"}
 }
 
 // RequireAligned demands that the first element, and with it every one, lies at a multiple of DataType.Align. Importers do without and
@@ -168,7 +172,7 @@ func RequireAligned(t *Tensor, _ Flags) error {
 	if first%align == 0 || slices.Contains(t.ShapeUnchecked(), 0) {
 		return nil
 	}
-	return &Error{Op: "RequireAligned", Kind: KindAlignment, Thing: "data", Axis: NoAxis, Got: fmt.Sprintf("address %#x", first),
+	return &Error{Kind: KindAlignment, Thing: "data", Axis: NoAxis, Got: fmt.Sprintf("address %#x", first),
 		Want: fmt.Sprintf("a multiple of %d for %s", align, t.DType), Hint: "copy the tensor first"}
 }
 
@@ -177,7 +181,7 @@ func RequireContiguous(t *Tensor, _ Flags) error {
 	if IsContiguous(t.ShapeUnchecked(), t.StridesUnchecked()) {
 		return nil
 	}
-	return &Error{Op: "RequireContiguous", Kind: KindLayout, Thing: "strides", Axis: NoAxis,
+	return &Error{Kind: KindLayout, Thing: "strides", Axis: NoAxis,
 		Got:  fmt.Sprintf("%v for shape %v", t.StridesUnchecked(), t.ShapeUnchecked()),
 		Want: "row-major without gaps", Hint: "make the tensor contiguous first"}
 }
@@ -187,7 +191,7 @@ func RequireValues(t *Tensor, flags Flags) error {
 	if t.DType.HasValues(flags) {
 		return nil
 	}
-	return &Error{Op: "RequireValues", Kind: KindDType, Axis: NoAxis, Got: t.DType.describe(), Want: "a type with values"}
+	return &Error{Kind: KindDType, Axis: NoAxis, Got: t.DType.describe(), Want: "a type with values"}
 }
 
 // RequireDType demands an element type. ErrDType.
@@ -200,7 +204,7 @@ func RequireDType(d DataType) Rule {
 		if t.DType == d {
 			got += " padded to a byte a value"
 		}
-		return &Error{Op: "RequireDType", Kind: KindDType, Axis: NoAxis, Got: got, Want: d.String()}
+		return &Error{Kind: KindDType, Axis: NoAxis, Got: got, Want: d.String()}
 	}
 }
 
@@ -209,11 +213,11 @@ func RequireShape(want ...int64) Rule {
 	return func(t *Tensor, _ Flags) error {
 		shape := t.ShapeUnchecked()
 		if len(shape) != len(want) {
-			return &Error{Op: "RequireShape", Kind: KindShape, Thing: "ndim", Axis: NoAxis, Got: strconv.Itoa(len(shape)), Want: strconv.Itoa(len(want))}
+			return &Error{Kind: KindShape, Thing: "ndim", Axis: NoAxis, Got: strconv.Itoa(len(shape)), Want: strconv.Itoa(len(want))}
 		}
 		for k, w := range want {
 			if w != -1 && shape[k] != w {
-				return &Error{Op: "RequireShape", Kind: KindShape, Axis: k, Got: strconv.FormatInt(shape[k], 10), Want: strconv.FormatInt(w, 10)}
+				return &Error{Kind: KindShape, Axis: k, Got: strconv.FormatInt(shape[k], 10), Want: strconv.FormatInt(w, 10)}
 			}
 		}
 		return nil

@@ -49,7 +49,7 @@ func requireDistinct(t *Tensor, _ Flags) error {
 	if strides == nil || !SelfOverlaps(shape, strides) {
 		return nil
 	}
-	return &Error{Op: "MutViewOf", Kind: KindLayout, Thing: "strides", Axis: NoAxis, Got: fmt.Sprintf("%v for shape %v", strides, shape),
+	return &Error{Kind: KindLayout, Thing: "strides", Axis: NoAxis, Got: fmt.Sprintf("%v for shape %v", strides, shape),
 		Want: "a place of its own for each element", Hint: "write into a copy"}
 }
 
