@@ -83,20 +83,34 @@ __all__ = [
 ]
 
 
-def _asarray(obj: object, dtype: Any = None, device: Any = None, copy: Any = None) -> Tensor:
-    from ._asarray import asarray
-
-    return asarray(obj, dtype, device, copy)
+# What C calls for the rarer cases. Each loads its module when it is first needed and puts that in its own place.
 
 
-def _convert(x: object, to: Any, copy: Any = None) -> Any:
-    from ._convert import convert
+def _first_asarray(obj: object, dtype: Any, device: Any, copy: Any) -> Tensor:
+    from . import _asarray as module
 
-    return convert(x, to, copy)
+    _hooks["asarray"] = module.asarray
+    _core._install(**_hooks)
+    return module.asarray(obj, dtype, device, copy)
 
 
+def _first_convert(x: object, to: Any, copy: Any) -> Any:
+    from . import _convert as module
+
+    _hooks["convert"] = module.convert
+    _core._install(**_hooks)
+    return module.convert(x, to, copy)
+
+
+_hooks: dict[str, Any] = {
+    "dtype": dtype,
+    "dtype_of_key": dtype_of_key,
+    "device": device,
+    "asarray": _first_asarray,
+    "convert": _first_convert,
+}
+_core._install(**_hooks)
 _tensor.bind()
-_core._install(dtype=dtype, dtype_of_key=dtype_of_key, device=device, asarray=_asarray, convert=_convert)
 del dtype, dtype_of_key, device
 
 

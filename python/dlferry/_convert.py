@@ -60,7 +60,11 @@ def _numpy(t: Tensor, module: Any, cls: Any) -> Any:
     try:
         return module.from_dlpack(t)
     except BufferError as e:
-        if t.device == (1, 0) and t.dtype not in _NUMPY:
+        if t.device != (1, 0):
+            raise
+        if t.dtype in _NUMPY:
+            return module.asarray(memoryview(t))  # NumPy before 2.1 asks for a capsule that cannot say read-only
+        if t.dtype.kind != "unknown":
             e.add_note(
                 f"NumPy has no {t.dtype} of its own. Cast it, t.astype('float32').numpy(), or register the type of ml_dtypes (NumPy 2.5): "
                 f"numpy.dtypes.register_dlpack_dtype(({t.dtype.code}, {t.dtype.bits}), numpy.dtype(ml_dtypes.{t.dtype}))"
@@ -267,14 +271,22 @@ def _load(name: str) -> Any:
 
 def _resolve(to: Any) -> tuple[_Target, Any, Any]:
     """The target, its module and its tensor type."""
-    if isinstance(to, type):
-        return _resolve_type(to)
-    if isinstance(to, str):
-        name = str(to)
-    elif type(to) is type(sys):
-        name = to.__name__
-    else:
-        raise TypeError(f"convert: to, got {to!r} ({type(to).__name__}), want a tensor type such as torch.Tensor, or one of {_names()}")
+    if isinstance(to, (type, str)):
+        found = _resolved.get(to)
+        if found is None:
+            found = _resolve_type(to) if isinstance(to, type) else _resolve_name(str(to))
+            if found[0] in _TARGETS.values() and found[0].module != "dlferry":
+                _resolved[to] = found
+        return found
+    if type(to) is type(sys):
+        return _resolve_name(to.__name__)
+    raise TypeError(f"convert: to, got {to!r} ({type(to).__name__}), want a tensor type such as torch.Tensor, or one of {_names()}")
+
+
+_resolved: dict[Any, tuple[_Target, Any, Any]] = {}
+
+
+def _resolve_name(name: str) -> tuple[_Target, Any, Any]:
     target = _TARGETS.get(name.partition(".")[0])
     if target is not None and name in (name.partition(".")[0], target.module, f"{target.module}.{target.type_name}"):
         module = _load(target.module)

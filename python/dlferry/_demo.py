@@ -132,7 +132,7 @@ def _load(numpy: Any, npy: str) -> Any:
     except OSError as e:
         raise DemoError(f"{npy}: {e.strerror or e}") from e
     except ValueError as e:
-        raise DemoError(f"{npy}: {e}; want a .npy file of numbers, as numpy.save writes it") from e
+        raise DemoError(f"{npy}: not a .npy file of numbers, as numpy.save writes it ({e})") from e
     if not isinstance(array, numpy.ndarray):
         raise DemoError(f"{npy}: got several arrays, want a .npy file with one; numpy.load(...)[name] takes one out")
     if not array.dtype.isnative:
@@ -203,7 +203,7 @@ def _chain(
             "ratio": round(ns / own_ns, 2),
         }
         report["hops"].append(entry)
-        places.append((end if end not in dict(places) else f"{end} again", result))
+        places.append((_numbered(end, places), result))
         show.hop(entry)
         return result
 
@@ -217,6 +217,9 @@ def _chain(
         same = entry["dtype"] == str(buffer.dtype) and tuple(entry["shape"]) == buffer.shape
         check(f"{entry['from']} -> {entry['to']}: same dtype and shape", same, quiet=True)
     check("all places have one pointer, dtype and shape", all(c["ok"] for c in report["checks"]))
+    owners = [name for name, holder in places if _owns(holder)]
+    check("neither NumPy nor PyTorch owns the memory", not owners, quiet=torch is None)
+    check(f"no hop allocated: dlferry holds {_size(buffer.nbytes)}, as before", dlferry.ledger()["bytes"] - held == buffer.nbytes)
     _writes(report, places, check, show)
     yield buffer
     places.clear()
@@ -251,6 +254,12 @@ def _writes(report: dict[str, Any], places: list[tuple[str, Any]], check: _Check
         check(f"{name} wrote {value}: seen at {len(seen) - (name in seen)} of {len(places) - 1} other places", entry["ok"])
 
 
+def _numbered(name: str, places: list[tuple[str, Any]]) -> str:
+    """NumPy, then NumPy 2, …"""
+    n = sum(1 for other, _ in places if other.split()[0] == name)
+    return f"{name} {n + 1}" if n else name
+
+
 def _value(holder: Any, where: tuple[int, ...]) -> Any:
     return holder[where].item()
 
@@ -274,24 +283,30 @@ def _others(report: dict[str, Any], numpy: Any, buffer: dlferry.Tensor, check: _
     show.section("Others")
     for name, module, look in (("tvm-ffi", "tvm_ffi", _look_tvm_ffi), ("JAX", "jax", _look_jax), ("CuPy", "cupy", _look_cupy)):
         found, why = _import(module)
-        entry: dict[str, Any] = {"name": name, "here": found is not None, "reason": why or None}
-        entry.update(pointer=None, shared=None, ns=None)
+        entry: dict[str, Any] = {"name": name, "status": "absent", "reason": why or None, "pointer": None, "shared": None, "ns": None}
         report["others"].append(entry)
         if found is None:
-            show.line(f"{name:9}{why}")
+            show.absent(name, why)
             continue
         try:
             said, ok = look(found, numpy, buffer, entry)
-        except _Absent as e:
-            entry["here"], entry["reason"] = False, str(e)
-            show.line(f"{name:9}{e}")
+        except _Cannot as e:
+            entry.update(status=e.status, reason=str(e))
+            show.absent(name, str(e))
             continue
+        except Exception as e:
+            said, ok = f"{type(e).__name__}: {e}", False
+        entry.update(status="ok" if ok else "failed", reason=None if ok else said)
         check(f"{name:9}{said}", ok)
         gc.collect()
 
 
-class _Absent(Exception):
-    """The library is here but cannot do anything."""
+class _Cannot(Exception):
+    """The library is here but there is nothing to show, for a good reason."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def _look_tvm_ffi(tvm_ffi: Any, numpy: Any, buffer: dlferry.Tensor, entry: dict[str, Any]) -> tuple[str, bool]:
@@ -307,7 +322,7 @@ def _look_jax(jax: Any, numpy: Any, buffer: dlferry.Tensor, entry: dict[str, Any
     try:
         array = dlferry.convert(buffer, jax.Array)
     except BufferError as e:
-        raise _Absent(f"refused, rightly: {e}") from e
+        raise _Cannot("refused", f"refused, rightly: {e}") from e
     entry["pointer"] = array.unsafe_buffer_pointer()
     entry["shared"] = entry["pointer"] == buffer.data_ptr()
     entry["ns"] = _best(lambda: dlferry.convert(buffer, jax.Array), repeats=20)
@@ -319,9 +334,9 @@ def _look_cupy(cupy: Any, numpy: Any, buffer: dlferry.Tensor, entry: dict[str, A
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as e:
-        raise _Absent(f"installed, but no GPU ({e})") from e
+        raise _Cannot("no device", f"installed, but no GPU ({e})") from e
     if not count:
-        raise _Absent("installed, but no GPU")
+        raise _Cannot("no device", "installed, but no GPU")
     array = dlferry.convert(buffer, cupy.ndarray)
     there = dlferry.from_dlpack(array)
     entry["pointer"], entry["shared"] = there.data_ptr(), True
@@ -348,6 +363,14 @@ def _best(call: Callable[[], Any], repeats: int = _REPEATS) -> int:
     """Nanoseconds of the fastest call, the end of what it returned included."""
     call()
     return round(min(timeit.repeat(call, repeat=repeats, number=_CALLS)) / _CALLS * 1e9)
+
+
+def _owns(x: Any) -> bool:
+    """Whether a library's tensor is the owner of its memory, by its own account."""
+    if hasattr(x, "untyped_storage"):
+        return bool(x.untyped_storage().resizable())
+    flags = getattr(x, "flags", None)
+    return flags is not None and bool(flags.owndata)
 
 
 def _pointer(t: Any) -> int:
@@ -412,6 +435,9 @@ class _Show:
 
     def check(self, claim: str, ok: bool) -> None:
         self.write(f"  {self.paint('32', 'ok  ') if ok else self.paint('31;1', 'FAIL')} {claim}")
+
+    def absent(self, name: str, reason: str) -> None:
+        self.line(f"{self.paint('33', '-   ')} {name:9}{reason}")
 
     def hop_header(self) -> None:
         self.line(f"{'hop':18}{'gives':16}{'pointer':16}{'time':>9}   {'own route':26}{'time':>9}{'ratio':>8}")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _core, _view
 from ._core import Tensor
+from ._device import device as _device
+from ._dtype import dtype as _dtype
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,9 +217,7 @@ def astype(self: Tensor, dtype: Any, /, *, copy: bool = True) -> Tensor:
     BufferError
         When one of the dtypes has no values that can be cast, or the memory is not the CPU's.
     """
-    from ._dtype import dtype as resolve
-
-    want = resolve(dtype)
+    want = _dtype(dtype)
     if want == self.dtype:
         return self.copy() if copy else self
     return _core._cast(self, want)
@@ -241,9 +243,7 @@ def to(self: Tensor, device: Any, /, *, copy: bool | None = None) -> Tensor:
     BufferError
         When the tensor cannot be moved there.
     """
-    from ._device import device as resolve
-
-    want = resolve(device)
+    want = _device(device)
     if want == self.device:
         return self.copy() if copy else self
     return _core.from_dlpack(self, device=want, copy=copy)
@@ -264,7 +264,18 @@ def numpy(self: Tensor, /) -> Any:
     ImportError
         When NumPy is not installed.
     """
-    return _core.convert(self, "numpy")
+    global _numpy_from_dlpack
+    if _numpy_from_dlpack is not None:
+        try:
+            return _numpy_from_dlpack(self)
+        except BufferError:
+            pass  # the slow way says what to do instead
+    array = _core.convert(self, "numpy")
+    _numpy_from_dlpack = sys.modules["numpy"].from_dlpack
+    return array
+
+
+_numpy_from_dlpack: Any = None  # once NumPy is loaded
 
 
 def torch(self: Tensor, /) -> Any:
@@ -302,7 +313,7 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     BufferError
         When NumPy has no such dtype or cannot reach the device.
     """
-    array = _core.convert(self, "numpy")
+    array = numpy(self)
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise ValueError(f"Tensor.__array__: dtype, got {dtype!r} with copy=False, want {array.dtype} or copy=None")
@@ -322,11 +333,9 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any], /) -> Tensor:
 
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex, /) -> Any:
     """Pickle: dtype, shape and the bytes, packed; out of band under protocol 5. A read-only tensor stays read-only."""
-    from ._dtype import dtype
-
     packed = self if self.is_contiguous() else self.contiguous()
     flat = _core._view(packed, (packed.size,), (1,), 0)
-    raw = _core._view_dtype(flat, dtype("uint8")) if packed.size else None
+    raw = _core._view_dtype(flat, _dtype("uint8")) if packed.size else None
     data: Any
     if raw is None:
         data = b""
@@ -342,9 +351,7 @@ def __reduce_ex__(self: Tensor, protocol: SupportsIndex, /) -> Any:
 
 def _rebuild(cls: type[Tensor], data: Any, dtype_name: str, shape: tuple[int, ...], readonly: bool) -> Tensor:
     """A pickled tensor. Bytes that came out of band are shared where they may be written to and are aligned."""
-    from ._dtype import dtype
-
-    kind = dtype(dtype_name)
+    kind = _dtype(dtype_name)
     t: Tensor
     if 0 in shape:
         t = _core.empty(shape, dtype=kind)
