@@ -26,6 +26,7 @@ import (
 	"unsafe"
 
 	"github.com/dlferry/dlferry/dlpack"
+	_ "github.com/dlferry/dlferry/internal/abi" // keeps the headers when the module is vendored
 )
 
 const (
