@@ -32,8 +32,7 @@ def asarray(obj: Any, dtype: Any = None, device: Any = None, copy: bool | None =
             return _core.asarray(array, dtype=dtype, device=device, copy=copy)
     if not isinstance(obj, (bool, int, float, complex, list, tuple)) and not hasattr(type(obj), "__index__"):
         raise TypeError(
-            f"asarray: object, got {type(obj).__name__}, want a tensor (DLPack or buffer protocol), a number, "
-            "or nested lists or tuples of numbers"
+            f"asarray: object, got {type(obj).__name__}, want a tensor (DLPack or buffer protocol), a number, or nested lists or tuples of numbers"
         )
     if copy is not None and not copy:
         raise BufferError(f"asarray: copy=False, got {type(obj).__name__}, want a tensor; values of Python objects can only be copied")

@@ -216,8 +216,7 @@ def _leaf(x: Any, target: _Target, module: Any, cls: Any, copy: bool | None) -> 
     if target.wide is not None and t.dtype in _WIDE and not target.wide(module):
         enable = "; or jax.config.update('jax_enable_x64', True)" if target.module == "jax" else ""
         raise BufferError(
-            f"convert: dtype, got {t.dtype}, want at most 32 bits a number: {target.module} would round the values; "
-            f"cast first with astype(){enable}"
+            f"convert: dtype, got {t.dtype}, want at most 32 bits a number: {target.module} would round the values; cast first with astype(){enable}"
         )
     if not copies and t.readonly and not target.keeps_readonly:
         t = _copied(t, copy, f"a read-only tensor, want a writable one: {target.module} has no read-only tensors")

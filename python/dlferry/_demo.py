@@ -154,9 +154,7 @@ def _load(numpy: Any, npy: str) -> Any:
 
 
 @contextmanager
-def _chain(
-    report: dict[str, Any], numpy: Any, torch: Any, no_torch: str, source: Any, check: _Checks, show: _Show
-) -> Iterator[dlferry.Tensor]:
+def _chain(report: dict[str, Any], numpy: Any, torch: Any, no_torch: str, source: Any, check: _Checks, show: _Show) -> Iterator[dlferry.Tensor]:
     own = dlferry.from_dlpack(source)
     dtype = "float32" if report["source"]["file"] is None else own.dtype
     held = dlferry.ledger()["bytes"]
@@ -211,7 +209,7 @@ def _chain(
     show.hop_header()
     _hops(hop, buffer, numpy, torch)
     if not torch:
-        show.line(f"PyTorch is {no_torch}: the chain ends here; pip install torch")
+        show.line(f"PyTorch is {no_torch}: the chain goes without it; pip install torch")
     for entry in report["hops"]:
         check(f"{entry['from']} -> {entry['to']}: same pointer", entry["shared"], quiet=True)
         same = entry["dtype"] == str(buffer.dtype) and tuple(entry["shape"]) == buffer.shape
@@ -228,7 +226,8 @@ def _chain(
 def _hops(hop: Callable[..., Any], buffer: dlferry.Tensor, numpy: Any, torch: Any) -> None:
     array = hop("Go", "NumPy", buffer, lambda t: t.numpy(), _numpy_pointer, "np.from_dlpack(tensor)", lambda: numpy.from_dlpack(buffer))
     if not torch:
-        hop("NumPy", "Go", array, dlferry.from_dlpack, _pointer, "np.from_dlpack(array)", lambda: numpy.from_dlpack(array))
+        go = hop("NumPy", "Go", array, dlferry.from_dlpack, _pointer, "np.from_dlpack(array)", lambda: numpy.from_dlpack(array))
+        hop("Go", "NumPy", go, lambda t: t.numpy(), _numpy_pointer, "np.from_dlpack(tensor)", lambda: numpy.from_dlpack(go))
         return
     go = hop("NumPy", "Go", array, dlferry.from_dlpack, _pointer, "torch.from_numpy(array)", lambda: torch.from_numpy(array))
 
@@ -247,7 +246,9 @@ def _writes(report: dict[str, Any], places: list[tuple[str, Any]], check: _Check
     last = tuple(n - 1 for n in places[0][1].shape)
     for i, (name, holder) in enumerate(places):
         value = i % 2 == 0 if kind == "bool" else i + 1
-        holder[last] = value
+        # A cast is always Go's work, of a single element too; a plain number would be written by C.
+        other = "float64" if places[0][1].dtype != "float64" else "float32"
+        holder[last] = dlferry.asarray(value, dtype=other) if isinstance(holder, dlferry.Tensor) else value
         seen = [other for other, h in places if complex(_value(h, last)) == complex(value)]
         entry = {"at": name, "value": value, "seen_at": seen, "ok": len(seen) == len(places)}
         report["writes"].append(entry)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    Layout = tuple[tuple[int, ...], tuple[int, ...], int]
+    _Layout = tuple[tuple[int, ...], tuple[int, ...], int]
 
 __all__ = [
     "broadcast_strides",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> Layout:
+def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> _Layout:
     """Shape, strides and offset of ``t[key]`` for a basic index: integers, slices, ``...`` and None, alone or in a tuple."""
     if type(key) is not tuple:
         key = (key,)
@@ -201,7 +201,7 @@ def reshape_strides(shape: Sequence[int], strides: Sequence[int], new: Sequence[
     return tuple(result)
 
 
-def permute(shape: Sequence[int], strides: Sequence[int], axes: Any) -> Layout:
+def permute(shape: Sequence[int], strides: Sequence[int], axes: Any) -> _Layout:
     """Shape, strides and offset with the axes in the order ``axes``; negative axes count from the end."""
     ndim = len(shape)
     try:
@@ -218,14 +218,14 @@ def permute(shape: Sequence[int], strides: Sequence[int], axes: Any) -> Layout:
     return tuple(shape[a] for a in order), tuple(strides[a] for a in order), 0
 
 
-def transpose(shape: Sequence[int], strides: Sequence[int]) -> Layout:
+def transpose(shape: Sequence[int], strides: Sequence[int]) -> _Layout:
     """The transpose of a matrix."""
     if len(shape) != 2:
         raise ValueError(f"Tensor.T: ndim, got {len(shape)}, want 2; use mT for stacks of matrices, permute_dims for other orders")
     return (shape[1], shape[0]), (strides[1], strides[0]), 0
 
 
-def matrix_transpose(shape: Sequence[int], strides: Sequence[int]) -> Layout:
+def matrix_transpose(shape: Sequence[int], strides: Sequence[int]) -> _Layout:
     """The last two axes swapped."""
     if len(shape) < 2:
         raise ValueError(f"Tensor.mT: ndim, got {len(shape)}, want 2 or more")
