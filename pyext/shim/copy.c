@@ -55,17 +55,8 @@ int dlf_overlap(const DlfTensor *a, const DlfTensor *b)
     return pa + la.low < pb + lb.high && pb + lb.low < pa + la.high;
 }
 
-int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, const char *function)
+static int go_copy(const DlfTensor *dst, const DlfTensor *src, const char *function)
 {
-    if (size == 0)
-        return 0;
-    DlfElement e;
-    dlf_element(dst->dtype, DLF_FLAG_SUBBYTE_PADDED, &e);
-    const int unaligned = ((uintptr_t)dst->data | (uintptr_t)src->data) & (uintptr_t)(e.align - 1);
-    if (dlf_same_dtype(dst->dtype, src->dtype) && (unaligned || size * e.size < DLF_SMALL_COPY || !dlf_go_usable())) {
-        plain_copy(dst, src, size, (size_t)e.size);
-        return 0;
-    }
     DlfFrame frame = {.op = DLF_OP_COPY, .a = dst, .b = src};
     if (dlf_go_call(&frame))
         return -1;
@@ -73,4 +64,26 @@ int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, const cha
         return 0;
     dlf_raise_frame(function, &frame);
     return -1;
+}
+
+int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function)
+{
+    if (size == 0)
+        return 0;
+    DlfElement e;
+    dlf_element(dst->dtype, DLF_FLAG_SUBBYTE_PADDED, &e);
+    const int unaligned = ((uintptr_t)dst->data | (uintptr_t)src->data) & (uintptr_t)(e.align - 1);
+    if (dlf_same_dtype(dst->dtype, src->dtype) && (unaligned || e.kind == DLF_OPAQUE || size * e.size < DLF_SMALL_COPY || !dlf_go_usable())) {
+        plain_copy(dst, src, size, (size_t)e.size);
+        return 0;
+    }
+    DlfStorage *const held[] = {keep, keep_too};
+    for (int i = 0; i < 2; i++)
+        if (held[i])
+            dlf_storage_ref(held[i]);
+    const int bad = go_copy(dst, src, function);
+    for (int i = 0; i < 2; i++)
+        if (held[i])
+            dlf_storage_unref(held[i]);
+    return bad;
 }

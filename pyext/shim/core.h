@@ -126,8 +126,11 @@ int dlf_needs_host(const DlfTensorObject *t, const char *function);
 
 /* --- copy.c --- */
 
-/* Copies (casts when the dtypes differ) src into dst of the same shape. 0, or -1 with an error. */
-int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, const char *function);
+/*
+ * Copies (casts when the dtypes differ) src into dst of the same shape: 0, or -1 with an error. May give the GIL up, so it holds the storages meanwhile (keep
+ * may be NULL): another thread may close the tensors.
+ */
+int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function);
 int dlf_overlap(const DlfTensor *a, const DlfTensor *b);
 
 /* --- create.c --- */
@@ -195,6 +198,8 @@ int dlf_go_usable(void);
 void dlf_raise_frame(const char *function, DlfFrame *frame);
 PyObject *dlf_go_info(PyObject *, PyObject *);
 PyObject *dlf_go_state(PyObject *, PyObject *);
+PyObject *dlf_set_num_threads(PyObject *, PyObject *);
+PyObject *dlf_get_num_threads(PyObject *, PyObject *);
 
 /* --- queue.c --- */
 

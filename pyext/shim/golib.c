@@ -35,6 +35,37 @@ int dlf_golib_init(void)
     return -1;
 }
 
+/* Goroutines that a kernel may use; 0: as many as Go has processors. Go does not see changes of os.environ, so C reads the setting and passes it in. */
+static int threads = -1;
+
+static int thread_limit(void)
+{
+    if (threads < 0) {
+        const char *text = getenv("DLFERRY_NUM_THREADS");
+        const long n = text ? strtol(text, NULL, 10) : 0;
+        threads = n > 0 && n <= INT32_MAX ? (int)n : 0;
+    }
+    return threads;
+}
+
+PyObject *dlf_set_num_threads(PyObject *self, PyObject *o)
+{
+    (void)self;
+    int64_t n;
+    if (dlf_int64(o, &n, "set_num_threads", "n"))
+        return NULL;
+    if (n < 0 || n > INT32_MAX)
+        return dlf_raise(DLF_KIND_VALUE, "set_num_threads: n, got %lld, want 1 or more, or 0 for as many as the machine has", (long long)n);
+    threads = (int)n;
+    return Py_NewRef(Py_None);
+}
+
+PyObject *dlf_get_num_threads(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    return PyLong_FromLongLong(thread_limit());
+}
+
 static int library_path(char *out, size_t size)
 {
     Dl_info info;
@@ -120,6 +151,7 @@ int dlf_go_call(DlfFrame *frame)
 {
     if (ensure())
         return -1;
+    frame->threads = thread_limit();
     if (frame->op == DLF_OP_COPY && frame_bytes(frame) > DLF_NOGIL_BYTES) {
         PyThreadState *ts = PyEval_SaveThread();
         go_call(frame);

@@ -148,7 +148,7 @@ PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *functi
     if (dlf_needs_host(t, function))
         return NULL;
     DlfTensorObject *c = (DlfTensorObject *)dlf_tensor_empty(t->t.ndim, t->t.shape, dt, t->flags & DLF_FLAG_SUBBYTE_PADDED, 0, function);
-    if (c && dlf_copy(&c->t, &t->t, t->size, function)) {
+    if (c && dlf_copy(&c->t, &t->t, t->size, t->storage, NULL, function)) {
         Py_DECREF(c);
         return NULL;
     }

@@ -120,7 +120,7 @@ PyObject *dlf_assign(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         return dlf_raise(DLF_KIND_VALUE, "assignment: shape, got values of another shape, want the target's");
     /* As if the values were taken first. */
     PyObject *packed = dlf_overlap(&dst->t, &src->t) ? dlf_tensor_copy(src, src->t.dtype, "assignment") : Py_NewRef(src);
-    const int bad = !packed || dlf_copy(&dst->t, &((DlfTensorObject *)packed)->t, dst->size, "assignment");
+    const int bad = !packed || dlf_copy(&dst->t, &((DlfTensorObject *)packed)->t, dst->size, dst->storage, ((DlfTensorObject *)packed)->storage, "assignment");
     Py_XDECREF(packed);
     return bad ? NULL : Py_NewRef(Py_None);
 }
@@ -146,7 +146,7 @@ PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     src.data = value;
     src.strides = still;
     src.byte_offset = 0;
-    return dlf_copy(&dst->t, &src, dst->size, "fill") ? NULL : Py_NewRef(Py_None);
+    return dlf_copy(&dst->t, &src, dst->size, dst->storage, NULL, "fill") ? NULL : Py_NewRef(Py_None);
 }
 
 PyObject *dlf_cast(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
