@@ -84,9 +84,8 @@ func (g grid) Len() int {
 // IsContiguous says whether the elements lie densely in row-major order.
 func (g grid) IsContiguous() bool { return IsContiguous(g.shape, g.strides) }
 
-// offset is where an element lies, in elements from the first.
-func (g *grid) offset(index []int) int {
-	shape, strides := g.shape, g.strides
+// offsetOf is where an element lies, in elements from the first.
+func offsetOf(shape, strides []int64, index []int) int {
 	if len(index) != len(shape) || len(index) > len(strides) {
 		panicNDim(len(index), len(shape))
 	}

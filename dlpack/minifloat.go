@@ -20,7 +20,8 @@ type format struct {
 	fnuz     bool // one NaN, in the place of -0
 }
 
-var formats = map[TypeCode]*format{
+// formats is indexed by code; an entry of zeros is none.
+var formats = [...]format{
 	CodeFloat8E3M4:        {mantissa: 4, emin: -2, sign: 7, max: 0x6f, inf: 0x70, nan: 0x78},
 	CodeFloat8E4M3:        {mantissa: 3, emin: -6, sign: 7, max: 0x77, inf: 0x78, nan: 0x7c},
 	CodeFloat8E4M3B11FNUZ: {mantissa: 3, emin: -10, sign: 7, max: 0x7f, inf: 0x80, nan: 0x80, fnuz: true},
@@ -136,10 +137,22 @@ func (f *format) decode(code uint16) float64 {
 	return sign * math.Ldexp(float64(mantissa), exponent+f.emin-f.mantissa)
 }
 
+// formatOf is the format of a code, or nil.
+func formatOf(code TypeCode) *format {
+	if int(code) >= len(formats) || formats[code].max == 0 {
+		return nil
+	}
+	return &formats[code]
+}
+
 // decoded holds the values of all codes of the formats, computed on first use.
 var decoded = sync.OnceValue(func() *[256]*[256]float32 {
 	var tables [256]*[256]float32
-	for code, f := range formats {
+	for code := range formats {
+		f := formatOf(TypeCode(code))
+		if f == nil {
+			continue
+		}
 		var values [256]float32
 		width := 1 << bits.Len16(max(f.max, 1<<max(f.sign, 0)))
 		for i := range values {
@@ -181,7 +194,7 @@ func DecodeMinifloat(code TypeCode, b byte) float32 {
 //
 // e8m0fnu has no sign and no zero: 0 and negative numbers become NaN, positive ones below the smallest power become that. Its ties go up.
 func EncodeMinifloat(code TypeCode, x float32) byte {
-	f := formats[code]
+	f := formatOf(code)
 	if f == nil {
 		panic(notMinifloat("EncodeMinifloat", code))
 	}

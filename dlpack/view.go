@@ -75,12 +75,12 @@ func sizeOf[T Element]() int64 {
 func (v reader[T]) DType() DataType { return DTypeOf[T]() }
 
 // at is the address of an element.
-func (v *reader[T]) at(offset int) *T {
-	return (*T)(unsafe.Add(v.data, offset*int(sizeOf[T]())))
+func at[T Element](data unsafe.Pointer, offset int) *T {
+	return (*T)(unsafe.Add(data, offset*int(sizeOf[T]())))
 }
 
 // At is the element at an index, one number an axis. It panics when the index is out of range, and does not allocate.
-func (v reader[T]) At(index ...int) T { return *v.at(v.offset(index)) }
+func (v reader[T]) At(index ...int) T { return *at[T](v.data, offsetOf(v.shape, v.strides, index)) }
 
 // Data is the elements in row-major order, in place. Only a MutView's may be written to. ErrLayout: the tensor is not contiguous.
 func (v reader[T]) Data() ([]T, error) {
@@ -97,14 +97,14 @@ func (v reader[T]) Data() ([]T, error) {
 // All goes through the indices and elements in row-major order. The index slice is reused: clone it to keep it.
 func (v reader[T]) All() iter.Seq2[[]int, T] {
 	return func(yield func([]int, T) bool) {
-		v.each(func(index []int, offset int) bool { return yield(index, *v.at(offset)) })
+		v.each(func(index []int, offset int) bool { return yield(index, *at[T](v.data, offset)) })
 	}
 }
 
 // Values goes through the elements in row-major order.
 func (v reader[T]) Values() iter.Seq[T] {
 	return func(yield func(T) bool) {
-		v.each(func(_ []int, offset int) bool { return yield(*v.at(offset)) })
+		v.each(func(_ []int, offset int) bool { return yield(*at[T](v.data, offset)) })
 	}
 }
 
@@ -126,11 +126,13 @@ func (v View[T]) Permute(axes ...int) View[T] { return View[T]{reader[T]{v.permu
 func (v View[T]) Any() AnyView { return AnyView{v.grid, v.DType(), sizeOf[T](), true, true} }
 
 // Set writes the element at an index. It panics when the index is out of range, and does not allocate.
-func (v MutView[T]) Set(value T, index ...int) { *v.at(v.offset(index)) = value }
+func (v MutView[T]) Set(value T, index ...int) {
+	*at[T](v.data, offsetOf(v.shape, v.strides, index)) = value
+}
 
 // Fill writes the same value everywhere.
 func (v MutView[T]) Fill(value T) {
-	v.each(func(_ []int, offset int) bool { *v.at(offset) = value; return true })
+	v.each(func(_ []int, offset int) bool { *at[T](v.data, offset) = value; return true })
 }
 
 // View is the same elements for reading.
