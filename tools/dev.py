@@ -325,7 +325,7 @@ def asan_python(tools: toolchain.Toolchain, library: str) -> None:
         ROOT, tools, package / native.CORE, version(), "-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"
     )
     step("_core with AddressSanitizer and UBSan", command, cwd=ROOT)
-    venv = numpy_venv(pythons.choose(sys.executable), with_wheel=False)
+    venv = numpy_venv(pythons.choose(sys.executable))
     env = {
         "LD_PRELOAD": library,
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=0",
@@ -338,13 +338,12 @@ def asan_python(tools: toolchain.Toolchain, library: str) -> None:
     pytest("Python tests under AddressSanitizer", "-m", "not slow", "--ignore=tests_py/packaging", python=venv.python, env=env)
 
 
-def numpy_venv(python: pythons.Python, *, with_wheel: bool) -> pythons.Venv:
-    name = "py" + "".join(map(str, python.minor)) + ("" if with_wheel else "-bare")
-    venv = pythons.Venv(ROOT / ".cache" / "venvs" / name, ROOT)
+def numpy_venv(python: pythons.Python) -> pythons.Venv:
+    """An environment with the wheel, NumPy and the test tools, and no framework."""
+    venv = pythons.Venv(ROOT / ".cache" / "venvs" / ("py" + "".join(map(str, python.minor))), ROOT)
     venv.create(python)
     venv.install("test", groups()["test"], "what the tests need, NumPy alone")
-    if with_wheel:
-        venv.install_wheel(wheel())
+    venv.install_wheel(wheel())
     return venv
 
 
@@ -353,7 +352,7 @@ def other_pythons() -> None:
     here = pythons.found()
 
     def one(python: pythons.Python) -> None:
-        venv = numpy_venv(python, with_wheel=True)
+        venv = numpy_venv(python)
         pytest(
             f"Python {python.text}, NumPy alone",
             "-m",
