@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"runtime"
 	"strconv"
 
@@ -18,6 +19,18 @@ type call struct {
 }
 
 func serve(op uint32, c call) (string, error) {
+	answer, err := dispatch(op, c)
+	var e *dlpack.Error
+	if errors.As(err, &e) {
+		// The caller names its own function.
+		own := *e
+		own.Op = ""
+		err = &own
+	}
+	return answer, err
+}
+
+func dispatch(op uint32, c call) (string, error) {
 	switch op {
 	case opValidate:
 		return "", dlpack.Validate(c.a, c.flags)
