@@ -17,7 +17,9 @@ from ._core import (
     from_buffer,
     from_dlpack,
     full,
+    get_num_threads,
     ledger,
+    set_num_threads,
     wrap_pointer,
     zeros,
 )
@@ -77,7 +79,9 @@ __all__ = [
     "from_buffer",
     "from_dlpack",
     "full",
+    "get_num_threads",
     "ledger",
+    "set_num_threads",
     "wrap_pointer",
     "zeros",
 ]

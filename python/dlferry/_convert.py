@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._dtype import DType
+
 __all__ = ["convert"]
 
 
@@ -64,12 +66,19 @@ def _numpy(t: Tensor, module: Any, cls: Any) -> Any:
             raise
         if t.dtype in _NUMPY:
             return module.asarray(memoryview(t))  # NumPy before 2.1 asks for a capsule that cannot say read-only
-        if t.dtype.kind != "unknown":
-            e.add_note(
-                f"NumPy has no {t.dtype} of its own. Cast it, t.astype('float32').numpy(), or register the type of ml_dtypes (NumPy 2.5): "
-                f"numpy.dtypes.register_dlpack_dtype(({t.dtype.code}, {t.dtype.bits}), numpy.dtype(ml_dtypes.{t.dtype}))"
-            )
+        e.add_note(_without_numpy(t.dtype))
         raise
+
+
+def _without_numpy(dtype: DType) -> str:
+    text = f"NumPy has no {dtype} of its own"
+    if dtype.lanes != 1 or dtype.kind not in ("float", "complex"):
+        return text
+    text += f"; cast it: t.astype({'complex64' if dtype.is_complex else 'float32'!r}).numpy()"
+    if dtype.is_complex:
+        return text
+    key = dtype.code, dtype.bits
+    return f"{text}, or register the type of ml_dtypes (NumPy 2.5): numpy.dtypes.register_dlpack_dtype({key}, numpy.dtype(ml_dtypes.{dtype}))"
 
 
 def _cupy(t: Tensor, module: Any, cls: Any) -> Any:
@@ -114,7 +123,7 @@ _TARGETS = {
     "pyarrow": _Target("pyarrow", "Tensor", _classmethod, keeps_readonly=True, layout="forward"),
     "onnxruntime": _Target("onnxruntime", "OrtValue", _onnxruntime, layout="compact"),
     "warp": _Target("warp", "array", _from_dlpack),
-    "array_api_strict": _Target("array_api_strict", "Array", _from_dlpack, keeps_readonly=True),
+    "array_api_strict": _Target("array_api_strict", "_array_object.Array", _from_dlpack, keeps_readonly=True),
     "dpnp": _Target("dpnp", "ndarray", _from_dlpack, keeps_readonly=True),
     "dlferry": _Target("dlferry", "Tensor", _dlferry, keeps_readonly=True),
 }
@@ -212,7 +221,9 @@ def _leaf(x: Any, target: _Target, module: Any, cls: Any, copy: bool | None) -> 
     t = _tensor(x, copy)
     copies = not target.shares_host and t.device == (1, 0)
     if copies and copy is not None and not copy:
-        raise BufferError(f"convert: copy=False, got a tensor on {t.device}, want one on its device; {target.module} copies CPU memory")
+        raise BufferError(
+            f"convert: copy=False, got CPU memory, want memory that {target.module} can share: it always copies this; copy=None lets it"
+        )
     if target.wide is not None and t.dtype in _WIDE and not target.wide(module):
         enable = "; or jax.config.update('jax_enable_x64', True)" if target.module == "jax" else ""
         raise BufferError(
@@ -289,7 +300,7 @@ def _resolve_name(name: str) -> tuple[_Target, Any, Any]:
     target = _TARGETS.get(name.partition(".")[0])
     if target is not None and name in (name.partition(".")[0], target.module, f"{target.module}.{target.type_name}"):
         module = _load(target.module)
-        return target, module, getattr(module, target.type_name)
+        return target, module, _attribute(module, target.type_name)
     module = sys.modules.get(name)
     if module is not None and hasattr(module, "from_dlpack"):
         return _Target(name, "", _from_dlpack), module, ()
@@ -298,6 +309,12 @@ def _resolve_name(name: str) -> tuple[_Target, Any, Any]:
 
 def _names() -> str:
     return ", ".join(_TARGETS)
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name, ())
+    return module
 
 
 def _resolve_type(to: type) -> tuple[_Target, Any, Any]:
@@ -311,6 +328,6 @@ def _resolve_type(to: type) -> tuple[_Target, Any, Any]:
     if _core._exchange_table(to) and not any((c.__module__.partition(".")[0], c.__qualname__) in _TYPES for c in to.__mro__):
         return _Target(root, "", _table), None, to
     if callable(getattr(to, "from_dlpack", None)):
-        layout = "compact" if (root, to.__qualname__) == ("pyarrow", "Array") else "any"
-        return _Target(root, "", _classmethod, layout=layout), None, to
+        arrow = (root, to.__qualname__) == ("pyarrow", "Array")
+        return _Target(root, "", _classmethod, keeps_readonly=arrow, layout="compact" if arrow else "any"), None, to
     raise TypeError(f"convert: to, got {to.__module__}.{to.__qualname__}, want a tensor type such as torch.Tensor, or one of {_names()}")

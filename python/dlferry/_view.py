@@ -30,9 +30,12 @@ __all__ = [
 
 def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> _Layout:
     """Shape, strides and offset of ``t[key]`` for a basic index: integers, slices, ``...`` and None, alone or in a tuple."""
+    ndim = len(shape)
+    if type(key) is int and ndim:
+        offset = _position(key, shape[0], 0) * strides[0]
+        return shape[1:], strides[1:], offset if 0 not in shape else 0
     if type(key) is not tuple:
         key = (key,)
-    ndim = len(shape)
     used = 0
     dots = -1
     for i, k in enumerate(key):
