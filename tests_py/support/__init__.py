@@ -1,0 +1,58 @@
+"""What the tests share: producers whose every field a test controls, exchange tables, child processes, capabilities."""
+
+from .capability import GO_LIBRARY, c_library, have_compiler, requires
+from .child import alone, run
+from .fake import (
+    FREE,
+    KEEP,
+    N0,
+    N1,
+    U0,
+    U1,
+    Dev,
+    Fake,
+    New,
+    Old,
+    Ten,
+    Ty,
+    api,
+    bad,
+    capsule_name,
+    delete_all,
+    managed,
+    peek,
+)
+from .table import Api, Out, Table, exchange_type, our_table, table_capsule
+
+__all__ = [
+    "FREE",
+    "GO_LIBRARY",
+    "KEEP",
+    "N0",
+    "N1",
+    "U0",
+    "U1",
+    "Api",
+    "Dev",
+    "Fake",
+    "New",
+    "Old",
+    "Out",
+    "Table",
+    "Ten",
+    "Ty",
+    "alone",
+    "api",
+    "bad",
+    "c_library",
+    "capsule_name",
+    "delete_all",
+    "exchange_type",
+    "have_compiler",
+    "managed",
+    "our_table",
+    "peek",
+    "requires",
+    "run",
+    "table_capsule",
+]
