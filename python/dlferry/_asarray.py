@@ -42,7 +42,7 @@ def asarray(obj: Any, dtype: Any = None, device: Any = None, copy: bool | None =
     shape, values = _flatten(obj)
     want = _dtype_of(values) if dtype is None else _dtype(dtype)
     if 7 <= want.code <= 14:  # the small floats are rounded by the kernels of astype
-        return _core._cast(_core._from_values(values, shape, _dtype("float32")), want)
+        return _core._cast(_core._from_values(values, shape, _dtype("float64")), want)
     return _core._from_values(values, shape, want)
 
 

@@ -78,6 +78,16 @@ def __setitem__(self: Tensor, key: Any, value: Any, /) -> None:
     _core._assign(part, source)
 
 
+def __delitem__(self: Tensor, key: Any, /) -> None:
+    """TypeError: the shape of a tensor does not change."""
+    raise TypeError("Tensor.__delitem__: tensor, got a deletion, want none: a tensor keeps its shape; slices leave parts out")
+
+
+def __contains__(self: Tensor, value: object, /) -> bool:
+    """TypeError: tensors do not compare by value."""
+    raise TypeError("Tensor.__contains__: tensor, got 'in', want an index: tensors do not compare by value; use `in t.numpy()` or t.tolist()")
+
+
 def __len__(self: Tensor, /) -> int:
     """The length of the first axis; TypeError for a tensor without axes."""
     shape = self.shape
@@ -373,7 +383,7 @@ def __repr__(self: Tensor, /) -> str:
 
 
 _METHODS = (
-    __getitem__, __setitem__, __len__, __iter__, __bool__, __int__, __float__, __complex__, __index__, __array__, __copy__, __deepcopy__,
+    __getitem__, __setitem__, __delitem__, __contains__, __len__, __iter__, __bool__, __int__, __float__, __complex__, __index__, __array__, __copy__, __deepcopy__,
     __reduce_ex__, __repr__, reshape, permute_dims, astype, to, numpy, torch,
 )  # fmt: skip
 

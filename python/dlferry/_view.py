@@ -33,7 +33,8 @@ def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> _Layout
     ndim = len(shape)
     if type(key) is int and ndim:
         offset = _position(key, shape[0], 0) * strides[0]
-        return shape[1:], strides[1:], offset if 0 not in shape else 0
+        if 0 not in shape:
+            return shape[1:], strides[1:], offset
     if type(key) is not tuple:
         key = (key,)
     used = 0
@@ -76,8 +77,8 @@ def index(shape: tuple[int, ...], strides: tuple[int, ...], key: Any) -> _Layout
             axis += 1
     new_shape += shape[axis:]
     new_strides += strides[axis:]
-    if 0 in new_shape:
-        offset = 0
+    if 0 in new_shape:  # its strides mean nothing, and could leave 64 bits
+        return tuple(new_shape), compact_strides(new_shape), 0
     return tuple(new_shape), tuple(new_strides), offset
 
 
