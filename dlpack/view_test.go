@@ -215,6 +215,17 @@ func TestSliceTakesWhatALoopTakes(t *testing.T) {
 	}
 }
 
+// Without elements the start of a slice may lie behind the memory, where a pointer would be somebody else's; of one element the stride does not matter.
+func TestSliceMakesNoPointerBehindTheMemory(t *testing.T) {
+	a := counting(t, 4).Any()
+	if got := a.Slice(0, 4, 4, 1); got.Len() != 0 || got.Pointer() != a.Pointer() {
+		t.Errorf("an empty slice points to %p, want the start %p", got.Pointer(), a.Pointer())
+	}
+	if got := a.Slice(0, 1, 4, math.MaxInt); got.Strides()[0] != 1 || got.Len() != 1 {
+		t.Errorf("strides %v, want [1]", got.Strides())
+	}
+}
+
 func TestViewsOfViews(t *testing.T) {
 	v := counting(t, 2, 3, 4)
 	p := v.Permute(2, 0, 1)
