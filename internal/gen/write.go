@@ -84,7 +84,8 @@ func pythonSource(h *header) string {
 	p := func(f string, args ...any) { fmt.Fprintf(&s, f+"\n", args...) }
 	p("# %s", notice)
 	p(`"""Constants of the DLPack ABI."""`)
-	p("\nfrom typing import Final\n")
+	// Importing typing costs more than the rest of the package.
+	p("\nfrom __future__ import annotations\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n    from typing import Final\n")
 	p("VERSION: Final = (%d, %d)\n", h.major, h.minor)
 	short := func(e entry) string { return strings.TrimPrefix(e.name, "DLF_") }
 	for _, e := range h.names {

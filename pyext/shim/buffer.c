@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-PyObject *dlf_import_buffer(PyObject *obj, const char *function)
+PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function)
 {
     Py_buffer *view = calloc(1, sizeof *view);
     if (!view)
@@ -47,6 +47,10 @@ PyObject *dlf_import_buffer(PyObject *obj, const char *function)
         dlf_raise_refusal(function, &t, 0, &why);
         bad = -1;
     }
+    if (!bad && lay.size && (uintptr_t)t.data & (uintptr_t)(lay.element.align - 1) && !may_copy) {
+        dlf_raise(DLF_KIND_ALIGNMENT, "%s: buffer, got one at an address that is not a multiple of the element's alignment %d, want an aligned one; asarray(obj) copies it", function, lay.element.align);
+        bad = -1;
+    }
     DlfStorage *st = bad ? NULL : dlf_storage_wrap(DLF_END_PYBUFFER, view, 0);
     if (!st) {
         if (!bad)
@@ -62,7 +66,7 @@ PyObject *dlf_from_buffer(PyObject *self, PyObject *obj)
 {
     (void)self;
     dlf_drain();
-    return dlf_import_buffer(obj, "from_buffer");
+    return dlf_import_buffer(obj, 0, "from_buffer");
 }
 
 static int is_column_major(const DlfTensor *t)
@@ -126,7 +130,7 @@ int dlf_getbuffer(PyObject *o, Py_buffer *view, int flags)
     view->len = (Py_ssize_t)(t->size * t->itemsize);
     view->itemsize = (Py_ssize_t)t->itemsize;
     view->readonly = (t->flags & DLF_FLAG_READ_ONLY) != 0;
-    view->ndim = (int)ndim;
+    view->ndim = flags & PyBUF_ND ? (int)ndim : 1;
     view->format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)format : NULL;
     view->shape = flags & PyBUF_ND ? dims : NULL;
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims + ndim : NULL;

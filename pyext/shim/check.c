@@ -40,6 +40,8 @@ int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *wh
         return refuse(why, DLF_KIND_NULL, -1, 0, "shape is NULL");
     if (dlf_element(t->dtype, flags, &out->element))
         return refuse(why, DLF_KIND_DTYPE, -1, t->dtype.code, "want a dtype whose elements are whole bytes");
+    if (t->device.type < 1)
+        return refuse(why, DLF_KIND_DEVICE, -1, t->device.type, "want a device type of 1 or more");
     if (!dlf_is_host(t->device.type) && t->device.id < 0)
         return refuse(why, DLF_KIND_DEVICE, -1, t->device.id, "want a device id of 0 or more");
 

@@ -81,7 +81,12 @@ int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorag
     for (int i = 0; i < 2; i++)
         if (held[i])
             dlf_storage_ref(held[i]);
-    const int bad = go_copy(dst, src, function);
+    int bad = go_copy(dst, src, function);
+    if (bad && !dlf_go_usable() && dlf_same_dtype(dst->dtype, src->dtype)) {
+        PyErr_Clear();
+        plain_copy(dst, src, size, (size_t)e.size);
+        bad = 0;
+    }
     for (int i = 0; i < 2; i++)
         if (held[i])
             dlf_storage_unref(held[i]);

@@ -161,6 +161,8 @@ PyObject *dlf_from_dlpack(PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
 PyObject *dlf_import(PyObject *x, const char *function);
 /* Whether the type (or the object) speaks DLPack. */
 int dlf_speaks_dlpack(PyObject *x);
+/* Whether the elements lie at multiples of their own alignment: vector code faults on others. */
+int dlf_is_aligned(const DlfTensorObject *t);
 /* Takes ownership of a managed tensor of anybody, and ends it on failure, unless keep_on_failure. */
 PyObject *dlf_import_versioned(DlfManagedTensorVersioned *m, int keep_on_failure, const char *function);
 PyObject *dlf_import_legacy(DlfManagedTensor *m, const char *function);
@@ -168,7 +170,8 @@ PyObject *dlf_import_legacy(DlfManagedTensor *m, const char *function);
 /* --- buffer.c --- */
 
 PyObject *dlf_from_buffer(PyObject *, PyObject *);
-PyObject *dlf_import_buffer(PyObject *obj, const char *function);
+/* may_copy: the caller copies what is not aligned. */
+PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function);
 int dlf_getbuffer(PyObject *, Py_buffer *, int);
 void dlf_releasebuffer(PyObject *, Py_buffer *);
 
@@ -183,7 +186,9 @@ DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags);
 extern DlfExchangeApi dlf_table;
 int dlf_table_install(void);
 /* The table of a type, or NULL for none; asked once a type. Never sets an error. */
-const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *is_torch);
+const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *traits);
+#define DLF_TRAIT_TORCH 1     /* derives from torch.Tensor */
+#define DLF_TRAIT_OWN_TABLE 2 /* the table is the type's own, not inherited: what it makes is of this type */
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_exchange_table(PyObject *, PyObject *);

@@ -178,11 +178,14 @@ static PyObject *as_wanted(PyObject *o, int has_dtype, DlfDataType dt, int copy)
 {
     DlfTensorObject *t = (DlfTensorObject *)o;
     const int cast = has_dtype && !dlf_same_dtype(t->t.dtype, dt);
-    if (!cast && copy != 1)
+    const int must = !dlf_is_aligned(t);
+    if (!cast && !must && copy != 1)
         return o;
     PyObject *result;
     char a[48], b[48];
-    if (copy == 0)
+    if (copy == 0 && !cast)
+        result = dlf_raise(DLF_KIND_ALIGNMENT, "asarray: copy=False, got data at an address that is not a multiple of the element's alignment; allow a copy with copy=None");
+    else if (copy == 0)
         result = dlf_raise(DLF_KIND_COPY, "asarray: copy=False, got %s for dtype %s, want the same or copy=None", dlf_dtype_name(t->t.dtype, a), dlf_dtype_name(dt, b));
     else
         result = dlf_tensor_copy(t, has_dtype ? dt : t->t.dtype, "asarray");
@@ -213,7 +216,7 @@ PyObject *dlf_asarray(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     if (speaks)
         o = dlf_import(x, sig.function);
     else if (PyObject_CheckBuffer(x))
-        o = dlf_import_buffer(x, sig.function);
+        o = dlf_import_buffer(x, 1, sig.function);
     else
         return PyObject_CallFunctionObjArgs(dlf_hook_asarray(), x, has_dtype ? a[1] : Py_None, a[2] ? a[2] : Py_None, a[3] ? a[3] : Py_None, NULL);
     return o ? as_wanted(o, has_dtype, dt, copy) : NULL;

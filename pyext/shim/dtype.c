@@ -122,6 +122,8 @@ static uint16_t half_from_double(double d)
     const double a = fabs(d);
     if (isnan(d))
         return sign | 0x7e00;
+    if (a == 0)
+        return sign;
     if (a >= 65520.0)
         return sign | 0x7c00;
     int e;
@@ -301,10 +303,13 @@ int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, con
         return -1;
     }
     if (e->kind == DLF_COMPLEX) {
-        re = PyComplex_RealAsDouble(value);
-        if (re == -1 && PyErr_Occurred())
-            return -1;
-        im = PyComplex_ImagAsDouble(value);
+        /* complex() asks NumPy's scalars for both parts, and would read a str, which is no number. */
+        PyObject *c = dlf_py_has(value, PyType_FLAG_UNICODE) ? NULL : PyObject_CallFunctionObjArgs((PyObject *)&PyComplex_Type, value, NULL);
+        if (!c && !PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "str");
+        re = c ? PyComplex_RealAsDouble(c) : -1;
+        im = c ? PyComplex_ImagAsDouble(c) : 0;
+        Py_XDECREF(c);
     } else {
         re = PyFloat_AsDouble(value);
     }

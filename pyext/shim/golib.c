@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { NOT_LOADED, LOADED, LOST };
+enum { NOT_LOADED, LOADED, LOST, MISSING };
 static int state;
 static int touched; /* opening has begun: from here on a forked child has half a runtime */
 static DlfGoCall *go_call;
@@ -123,12 +123,18 @@ static int ensure(void)
         return 0;
     if (now == LOST)
         return raise_lost();
+    if (now == MISSING) {
+        PyErr_SetString(PyExc_RuntimeError, "dlferry: the Go library did not open when it was first needed; python -m dlferry demo in a new process says why");
+        return -1;
+    }
     char text[4608];
     const char *why = NULL;
     PyThreadState *ts = PyEval_SaveThread();
     pthread_mutex_lock(&loading);
     if (state == NOT_LOADED && !(why = load(text, sizeof text)))
         __atomic_store_n(&state, LOADED, __ATOMIC_RELEASE);
+    if (why)
+        __atomic_store_n(&state, MISSING, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&loading);
     PyEval_RestoreThread(ts);
     if (!why)
@@ -137,7 +143,7 @@ static int ensure(void)
     return -1;
 }
 
-int dlf_go_usable(void) { return __atomic_load_n(&state, __ATOMIC_ACQUIRE) != LOST; }
+int dlf_go_usable(void) { return __atomic_load_n(&state, __ATOMIC_ACQUIRE) <= LOADED; }
 
 static int64_t frame_bytes(const DlfFrame *frame)
 {
@@ -200,6 +206,6 @@ PyObject *dlf_go_info(PyObject *self, PyObject *none)
 PyObject *dlf_go_state(PyObject *self, PyObject *none)
 {
     (void)self, (void)none;
-    static const char *const names[] = {"not loaded", "loaded", "lost by fork"};
+    static const char *const names[] = {"not loaded", "loaded", "lost by fork", "missing"};
     return PyUnicode_FromString(names[__atomic_load_n(&state, __ATOMIC_ACQUIRE)]);
 }

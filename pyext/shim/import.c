@@ -55,8 +55,7 @@ static PyObject *adopt(const DlfTensor *t, uint64_t flags, uint32_t kind, void *
     return o;
 }
 
-/* Vector code faults on elements that are not aligned to their own size. */
-static int is_aligned(const DlfTensorObject *t)
+int dlf_is_aligned(const DlfTensorObject *t)
 {
     DlfElement e;
     return !dlf_is_host(t->t.device.type) || t->size == 0 || dlf_element(t->t.dtype, t->flags, &e) || ((uintptr_t)t->t.data & (uintptr_t)(e.align - 1)) == 0;
@@ -302,7 +301,7 @@ static PyObject *readonly_buffer(PyObject *x, int host, const char *function)
     if (!host || !PyErr_ExceptionMatches(PyExc_BufferError) || !PyObject_CheckBuffer(x))
         return NULL;
     PyObject *error = dlf_take_error();
-    PyObject *t = dlf_import_buffer(x, function);
+    PyObject *t = dlf_import_buffer(x, 1, function);
     if (t && (((DlfTensorObject *)t)->flags & DLF_FLAG_READ_ONLY)) {
         Py_DECREF(error);
         return t;
@@ -395,8 +394,9 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
         return from_capsule(x, copied, function);
     if (init_names())
         return NULL;
-    int is_torch = 0, retry;
-    const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &is_torch);
+    int traits = 0, retry;
+    const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
+    const int is_torch = traits & DLF_TRAIT_TORCH;
     PyObject *failure = NULL;
     if (api && !r->stream) {
         PyObject *o = by_table(x, api, is_torch, copied, &retry, function);
@@ -438,9 +438,9 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
                            dlf_device_name(t->t.device, got), dlf_device_name(r->device, want));
     } else if (r->copy == 0 && copied) {
         result = dlf_raise(DLF_KIND_COPY, "%s: copy=False, got a tensor that its producer had to copy; allow it with copy=None", function);
-    } else if (r->copy == 0 && !is_aligned(t)) {
+    } else if (r->copy == 0 && !dlf_is_aligned(t)) {
         result = dlf_raise(DLF_KIND_ALIGNMENT, "%s: copy=False, got data at an address that is not a multiple of the element's alignment; allow a copy with copy=None", function);
-    } else if ((r->copy == 1 && (!copied || (t->flags & DLF_FLAG_READ_ONLY))) || !is_aligned(t)) {
+    } else if ((r->copy == 1 && (!copied || (t->flags & DLF_FLAG_READ_ONLY))) || !dlf_is_aligned(t)) {
         result = dlf_tensor_copy(t, t->t.dtype, function);
     }
     if (result != o)

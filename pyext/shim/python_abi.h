@@ -142,6 +142,7 @@ typedef struct {
 DLF_PY PyObject _Py_NoneStruct;
 DLF_PY PyObject _Py_EllipsisObject;
 DLF_PY PyTypeObject PyCapsule_Type;
+DLF_PY PyTypeObject PyComplex_Type;
 DLF_PY PyObject *PyExc_AttributeError;
 DLF_PY PyObject *PyExc_BufferError;
 DLF_PY PyObject *PyExc_ImportError;
@@ -203,6 +204,7 @@ DLF_PY int PyList_SetItem(PyObject *, Py_ssize_t, PyObject *);
 DLF_PY PyObject *PyDict_New(void);
 DLF_PY int PyDict_SetItemString(PyObject *, const char *, PyObject *);
 DLF_PY PyObject *PyDict_GetItemString(PyObject *, const char *);
+DLF_PY PyObject *PyMapping_GetItemString(PyObject *, const char *);
 DLF_PY int PyDict_SetItem(PyObject *, PyObject *, PyObject *);
 DLF_PY PyObject *PyDict_GetItemWithError(PyObject *, PyObject *);
 DLF_PY Py_ssize_t PyDict_Size(PyObject *);

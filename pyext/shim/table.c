@@ -93,7 +93,7 @@ int dlf_table_install(void)
 static struct {
     PyTypeObject *type;
     const DlfExchangeApi *api;
-    int is_torch;
+    int traits;
 } cache[64];
 
 static const DlfExchangeApi *read_table(PyTypeObject *type)
@@ -123,21 +123,32 @@ static int derives_from_torch(PyTypeObject *type)
     return yes;
 }
 
-const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *is_torch)
+static int owns_attribute(PyTypeObject *type)
+{
+    PyObject *own = PyObject_GetAttrString((PyObject *)type, "__dict__");
+    PyObject *value = own ? PyMapping_GetItemString(own, DLF_ATTR_EXCHANGE) : NULL;
+    const int yes = value != NULL;
+    Py_XDECREF(value);
+    Py_XDECREF(own);
+    PyErr_Clear();
+    return yes;
+}
+
+const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *out_traits)
 {
     const size_t slot = ((uintptr_t)type >> 4) % (sizeof cache / sizeof *cache);
     if (cache[slot].type != type) {
         const DlfExchangeApi *api = read_table(type);
-        const int torch = derives_from_torch(type);
+        const int traits = (derives_from_torch(type) ? DLF_TRAIT_TORCH : 0) | (api && owns_attribute(type) ? DLF_TRAIT_OWN_TABLE : 0);
         PyTypeObject *old = cache[slot].type;
         cache[slot].type = (PyTypeObject *)Py_NewRef(type);
         cache[slot].api = api;
-        cache[slot].is_torch = torch;
-        *is_torch = torch;
+        cache[slot].traits = traits;
+        *out_traits = traits;
         Py_XDECREF(old);
         return api;
     }
-    *is_torch = cache[slot].is_torch;
+    *out_traits = cache[slot].traits;
     return cache[slot].api;
 }
 
@@ -172,7 +183,7 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     (void)self;
     static const DlfSignature sig = {"convert", {"x", "to", "copy"}, 2, 2, 2};
     PyObject *a[DLF_MAX_ARGS];
-    int is_torch;
+    int traits;
     dlf_drain();
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
@@ -181,10 +192,10 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         return NULL;
     PyObject *x = a[0], *to = a[1];
     if (dlf_py_has(to, PyType_FLAG_TYPE) && (PyTypeObject *)to != dlf_tensor_type && copy != 1) {
-        if ((PyObject *)Py_TYPE(x) == to)
-            return Py_NewRef(x);
-        const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &is_torch);
-        if (api && api->managed_tensor_to_py_object_no_sync) {
+        const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &traits);
+        if (api && api->managed_tensor_to_py_object_no_sync && (traits & DLF_TRAIT_OWN_TABLE)) {
+            if (PyType_IsSubtype(Py_TYPE(x), (PyTypeObject *)to))
+                return Py_NewRef(x);
             const int speaks = dlf_speaks_dlpack(x);
             if (speaks < 0)
                 return NULL;
@@ -209,11 +220,11 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)self;
-    int is_torch;
+    int traits;
     if (nargs != 2 || !dlf_is_tensor(args[0]) || !dlf_py_has(args[1], PyType_FLAG_TYPE))
         return dlf_raise(DLF_KIND_TYPE, "_to_framework: want a Tensor and a type");
     DlfTensorObject *t = dlf_open(args[0], "convert");
-    const DlfExchangeApi *api = t ? dlf_table_of((PyTypeObject *)args[1], &is_torch) : NULL;
+    const DlfExchangeApi *api = t ? dlf_table_of((PyTypeObject *)args[1], &traits) : NULL;
     if (t && !(api && api->managed_tensor_to_py_object_no_sync))
         return dlf_raise(DLF_KIND_TYPE, "_to_framework: type, got one without an exchange table");
     return t ? to_framework(t, api) : NULL;
@@ -222,9 +233,9 @@ PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nar
 PyObject *dlf_exchange_table(PyObject *self, PyObject *type)
 {
     (void)self;
-    int is_torch;
+    int traits;
     if (!dlf_py_has(type, PyType_FLAG_TYPE))
         return dlf_raise(DLF_KIND_TYPE, "_exchange_table: got %R, want a type", type);
-    const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)type, &is_torch);
-    return PyBool_FromLong(api && api->managed_tensor_to_py_object_no_sync);
+    const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)type, &traits);
+    return PyBool_FromLong(api && api->managed_tensor_to_py_object_no_sync && (traits & DLF_TRAIT_OWN_TABLE));
 }

@@ -15,15 +15,15 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)self;
     int64_t shape[DLF_MAX_NDIM], strides[DLF_MAX_NDIM], offset, bytes;
-    DlfTensorObject *t = first_tensor(args, nargs, 4, "_view");
+    DlfTensorObject *t = first_tensor(args, nargs, 4, "Tensor view");
     if (!t)
         return NULL;
-    const int ndim = dlf_dims(args[1], shape, "_view", "shape");
-    const int n = ndim < 0 ? -1 : dlf_dims(args[2], strides, "_view", "strides");
-    if (n < 0 || dlf_int64(args[3], &offset, "_view", "offset"))
+    const int ndim = dlf_dims(args[1], shape, "Tensor view", "shape");
+    const int n = ndim < 0 ? -1 : dlf_dims(args[2], strides, "Tensor view", "strides");
+    if (n < 0 || dlf_int64(args[3], &offset, "Tensor view", "offset"))
         return NULL;
     if (n != ndim)
-        return dlf_raise(DLF_KIND_VALUE, "_view: strides, got %d, want %d", n, ndim);
+        return dlf_raise(DLF_KIND_VALUE, "Tensor view: strides, got %d, want %d", n, ndim);
     DlfTensor v = t->t;
     DlfLayout of, to;
     DlfRefusal why;
@@ -31,7 +31,7 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     v.shape = shape;
     v.strides = strides;
     if (dlf_check(&t->t, t->flags, &of, &why) || dlf_check(&v, t->flags, &to, &why)) {
-        dlf_raise_refusal("_view", &v, t->flags, &why);
+        dlf_raise_refusal("Tensor view", &v, t->flags, &why);
         return NULL;
     }
     /* An empty view reads nothing, so where it points does not matter; it stays at the start. */
@@ -39,12 +39,12 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         offset = 0;
     if (__builtin_mul_overflow(offset, t->itemsize, &bytes) || __builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) ||
         (to.size && (to.low < of.low || to.high > of.high)))
-        return dlf_raise(DLF_KIND_VALUE, "_view: offset and strides, got a view that leaves the tensor's memory");
+        return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
     if (dlf_device_has_pointers(v.device.type)) {
         if (v.data)
             v.data = (char *)v.data + bytes;
     } else if (__builtin_add_overflow((int64_t)v.byte_offset, bytes, (int64_t *)&v.byte_offset) || (int64_t)v.byte_offset < 0) {
-        return dlf_raise(DLF_KIND_OFFSET, "_view: byte offset, got one that leaves the tensor's memory");
+        return dlf_raise(DLF_KIND_OFFSET, "Tensor view: byte offset, got one that leaves the tensor's memory");
     }
     dlf_storage_ref(t->storage);
     return dlf_tensor_new(&v, &to, t->storage, t->flags);
@@ -137,8 +137,8 @@ PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     DlfTensor src = dst->t;
     if (dlf_element(dst->t.dtype, dst->flags, &e))
         return NULL;
-    if (e.kind == DLF_MINIFLOAT) { /* Go rounds to the small formats */
-        src.dtype = (DlfDataType){DLF_CODE_FLOAT, 32, 1};
+    if (e.kind == DLF_MINIFLOAT) { /* Go rounds to the small formats, from double so that it happens once */
+        src.dtype = (DlfDataType){DLF_CODE_FLOAT, 64, 1};
         dlf_element(src.dtype, 0, &e);
     }
     if (dlf_store(&e, src.dtype, value, args[1], "fill"))
