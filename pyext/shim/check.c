@@ -32,12 +32,20 @@ int dlf_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides)
     return 1;
 }
 
+/* Devices whose data names a buffer object, so that nothing can lie before its start. */
+static int has_handles(int32_t type)
+{
+    return type == DLF_DEVICE_OPENCL || type == DLF_DEVICE_VULKAN || type == DLF_DEVICE_METAL || type == DLF_DEVICE_WEBGPU;
+}
+
 int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *why)
 {
     if (t->ndim < 0 || t->ndim > DLF_MAX_NDIM)
         return refuse(why, DLF_KIND_SHAPE, -1, t->ndim, "want 0 to 64 axes");
     if (t->ndim > 0 && !t->shape)
         return refuse(why, DLF_KIND_NULL, -1, 0, "shape is NULL");
+    if (t->ndim > 0 && (((uintptr_t)t->shape | (uintptr_t)t->strides) & 7))
+        return refuse(why, DLF_KIND_ALIGNMENT, -1, 0, "want shape and strides at multiples of 8");
     if (dlf_element(t->dtype, flags, &out->element))
         return refuse(why, DLF_KIND_DTYPE, -1, t->dtype.code, "want a dtype whose elements are whole bytes");
     if (t->device.type < 1)
@@ -67,20 +75,23 @@ int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *wh
     } else {
         dlf_compact_strides(t->ndim, t->shape, out->strides);
     }
-    out->low = out->high = 0;
-    for (int i = 0; i < t->ndim && !empty; i++) {
+    out->low = 0;
+    out->high = out->element.size;
+    for (int i = 0; i < t->ndim; i++) {
         int64_t reach;
+        if (t->shape[i] <= 1)
+            continue;
         if (__builtin_mul_overflow(t->shape[i] - 1, out->strides[i], &reach) || __builtin_mul_overflow(reach, out->element.size, &reach) ||
-            __builtin_add_overflow(reach < 0 ? out->low : out->high, reach, reach < 0 ? &out->low : &out->high))
+            __builtin_add_overflow(reach < 0 ? out->low : out->high, reach, reach < 0 ? &out->low : &out->high) || out->low == INT64_MIN)
             return refuse(why, DLF_KIND_OVERFLOW, i, out->strides[i], "the memory that the strides reach does not fit 64 bits");
     }
-    if (!empty && __builtin_add_overflow(out->high, out->element.size, &out->high))
-        return refuse(why, DLF_KIND_OVERFLOW, -1, out->high, "the memory that the strides reach does not fit 64 bits");
 
     if (t->byte_offset > INT64_MAX)
         return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "want a byte offset below 2**63");
-    if (empty)
+    if (empty) {
+        out->low = out->high = 0;
         return 0;
+    }
     if (!t->data)
         return refuse(why, DLF_KIND_NULL, -1, 0, "data is NULL although the tensor has elements");
     if (dlf_device_has_pointers(t->device.type)) {
@@ -88,6 +99,10 @@ int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *wh
         if (__builtin_add_overflow(base, (uintptr_t)t->byte_offset, &base) || __builtin_add_overflow(base, (uintptr_t)out->high, &last) ||
             __builtin_sub_overflow(base, (uintptr_t)-out->low, &first))
             return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "data + byte offset leaves the address space");
+    } else if (has_handles(t->device.type) && (int64_t)t->byte_offset + out->low < 0) {
+        return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "elements lie before the start of the buffer");
+    } else if (out->high > INT64_MAX - (int64_t)t->byte_offset) {
+        return refuse(why, DLF_KIND_OVERFLOW, -1, (int64_t)t->byte_offset, "the memory that the strides reach does not fit 64 bits");
     }
     return 0;
 }

@@ -62,7 +62,7 @@ static int accept_stream(const DlfTensorObject *t, PyObject *stream)
         return 0;
     if (dlf_int64(stream, &s, "__dlpack__", "stream"))
         return -1;
-    if (dlf_is_host(type) && type != DLF_DEVICE_CUDA_MANAGED)
+    if (dlf_is_host(type))
         return 0; /* host memory has no pending work */
     dlf_device_name(t->t.device, name);
     if (type == DLF_DEVICE_CUDA || type == DLF_DEVICE_CUDA_MANAGED) {

@@ -233,7 +233,7 @@ static PyObject *stream_for(const Request *r, int32_t type)
             s = PyLong_AsLongLong(r->stream);
             PyErr_Clear();
         }
-        if (dlf_is_host(type) && !is_cuda && (r->stream == Py_None || s == -1))
+        if (dlf_is_host(type) && (r->stream == Py_None || s == -1))
             return NULL;
         return is_cuda && s == 0 ? one : r->stream; /* 0 is the raw handle of CUDA's default stream; the protocol's number for it is 1 */
     }

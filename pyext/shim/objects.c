@@ -173,7 +173,5 @@ const char *dlf_device_name(DlfDevice d, char out[32])
     return out;
 }
 
-int dlf_is_host(int32_t type)
-{
-    return type == DLF_DEVICE_CPU || type == DLF_DEVICE_CUDA_HOST || type == DLF_DEVICE_ROCM_HOST || type == DLF_DEVICE_CUDA_MANAGED;
-}
+/* Not managed memory: a running kernel may own it. */
+int dlf_is_host(int32_t type) { return type == DLF_DEVICE_CPU || type == DLF_DEVICE_CUDA_HOST || type == DLF_DEVICE_ROCM_HOST; }
