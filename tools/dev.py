@@ -350,6 +350,11 @@ def numpy_venv(python: pythons.Python) -> pythons.Venv:
 def other_pythons() -> None:
     """One wheel on every supported Python of this machine, with NumPy alone."""
     here = pythons.found()
+    tools, env = go_environment()
+    if (3, 14) not in here and os.environ.get("CI"):
+        fetched = pythons.fetch_314(ROOT, tools.go.path, online(env))
+        if fetched:
+            here[3, 14] = fetched
 
     def one(python: pythons.Python) -> None:
         venv = numpy_venv(python)
@@ -364,7 +369,7 @@ def other_pythons() -> None:
 
     for minor in pythons.SUPPORTED:
         if minor not in here:
-            note(f"Python {'.'.join(map(str, minor))}", "not on this machine")
+            note(f"Python {'.'.join(map(str, minor))}", "not on this machine" + (" (with CI=1 it is fetched)" if minor == (3, 14) else ""))
     gates(*[lambda python=python: one(python) for python in here.values()])
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import hashlib
+import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from . import progress
@@ -16,6 +20,8 @@ from . import progress
 SUPPORTED = ((3, 11), (3, 12), (3, 13), (3, 14))
 # The newest releases of the frameworks are made for these first.
 PREFERRED = ((3, 12), (3, 13))
+# A whole CPython as data files of a Go module.
+PYTHON_MODULE = "github.com/kluctl/go-embed-python@v0.0.0-3.14.6-20260610-1"
 
 _PROBE = (
     "import sys, sysconfig, importlib.util as u; "
@@ -85,6 +91,38 @@ def choose(asked: str | None) -> Python:
     raise SystemExit("no CPython from 3.11 to 3.14 found: install one, or name it with PYTHON=/path/to/python3")
 
 
+def fetch_314(root: Path, go: str, env: Mapping[str, str]) -> Python | None:
+    """CPython 3.14 from a Go module that carries one, for machines that have none: for the tests alone. None where it can't be had."""
+    system = {"x86_64": "linux-amd64", "aarch64": "linux-arm64"}.get(platform.machine())
+    folder = root / ".cache" / "python3.14"
+    program = folder / "bin" / "python3.14"
+    if not (folder / "complete").exists():
+        with tempfile.TemporaryDirectory() as away:
+            label = "Python 3.14, which this machine lacks"
+            Path(away, "go.mod").write_text("module away\n")
+            try:
+                answer = progress.step(label, [go, "mod", "download", "-json", PYTHON_MODULE], cwd=Path(away), env={**env, "GOFLAGS": "-mod=mod"})
+            except progress.StepFailed:
+                return None
+        source = Path(json.loads(answer)["Dir"], "python", "internal", "data", str(system))
+        shutil.rmtree(folder, ignore_errors=True)
+        for entry in json.loads((source / "files.json").read_text())["files"]:
+            target = folder / entry["name"]
+            if target.suffix == ".pyc" or not target.is_relative_to(folder):
+                continue
+            if entry["perm"] >> 31:  # Go's bit for a folder
+                target.mkdir(parents=True, exist_ok=True)
+            elif entry.get("symlink"):
+                target.symlink_to(entry["symlink"])
+            else:
+                packed = entry.get("compressed")
+                content = (source / (entry["name"] + (".gz" if packed else ""))).read_bytes()
+                target.write_bytes(gzip.decompress(content) if packed else content)
+                target.chmod(entry["perm"] & 0o777)
+        (folder / "complete").touch()
+    return probe(str(program))
+
+
 class Venv:
     """A virtual environment that remembers what was put into it."""
 
@@ -116,14 +154,16 @@ class Venv:
         label = f"{self.name}: a new environment with Python {python.text}"
         if python.ensurepip:
             progress.step(label, [python.path, "-m", "venv", self.folder], cwd=self.root)
-        elif python.pip:
+        else:
+            helper = next((one for one in (python, probe(sys.executable)) if one and one.pip), None)
+            if helper is None:
+                raise SystemExit(f"{python.path} has neither ensurepip nor pip: install python3-venv or set PYTHON=")
             bootstrap = self.root / ".cache" / "virtualenv"
-            install = [python.path, "-m", "pip", "install", "--quiet", "--upgrade", "--target", bootstrap, "virtualenv"]
+            install = [helper.path, "-m", "pip", "install", "--quiet", "--upgrade", "--target", bootstrap, "virtualenv"]
             progress.step("virtualenv, as this Python has no ensurepip", install, cwd=self.root, env=pip_environment())
             env = {**os.environ, "PYTHONPATH": str(bootstrap)}
-            progress.step(label, [python.path, "-m", "virtualenv", "--quiet", self.folder], cwd=self.root, env=env)
-        else:
-            raise SystemExit(f"{python.path} has neither ensurepip nor pip: install its venv package (on Debian python3-venv), or set PYTHON=")
+            make = [helper.path, "-m", "virtualenv", "--quiet", "--python", python.path, self.folder]
+            progress.step(label, make, cwd=self.root, env=env)
         self.remember("python", key)
 
     @property
