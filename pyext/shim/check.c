@@ -77,9 +77,9 @@ int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *wh
     }
     out->low = 0;
     out->high = out->element.size;
-    for (int i = 0; i < t->ndim; i++) {
+    for (int i = 0; i < t->ndim && !empty; i++) {
         int64_t reach;
-        if (t->shape[i] <= 1)
+        if (t->shape[i] == 1)
             continue;
         if (__builtin_mul_overflow(t->shape[i] - 1, out->strides[i], &reach) || __builtin_mul_overflow(reach, out->element.size, &reach) ||
             __builtin_add_overflow(reach < 0 ? out->low : out->high, reach, reach < 0 ? &out->low : &out->high) || out->low == INT64_MIN)

@@ -158,7 +158,7 @@ PyObject *dlf_cast(PyObject *, PyObject *const *, Py_ssize_t);
 
 PyObject *dlf_from_dlpack(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 /* Imports x by its exchange table or its __dlpack__, sharing the memory. NULL after an error. */
-PyObject *dlf_import(PyObject *x, const char *function);
+PyObject *dlf_import(PyObject *x, int copy, const char *function);
 /* Whether the type (or the object) speaks DLPack. */
 int dlf_speaks_dlpack(PyObject *x);
 /* Whether the elements lie at multiples of their own alignment: vector code faults on others. */
@@ -188,6 +188,7 @@ int dlf_table_install(void);
 /* The table of a type, or NULL for none; asked once a type. Never sets an error. */
 const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *traits);
 #define DLF_TRAIT_TORCH 1     /* derives from torch.Tensor */
+#define DLF_TRAIT_MASKED 4    /* derives from numpy.ma.MaskedArray */
 #define DLF_TRAIT_OWN_TABLE 2 /* the table is the type's own, not inherited: what it makes is of this type */
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);

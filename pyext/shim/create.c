@@ -74,6 +74,8 @@ static int address(PyObject *o, void **out, const char *function, const char *wh
 {
     PyObject *i = PyNumber_Index(o);
     if (!i) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%s: %s, got %R, want an address as an int", function, what, o);
         return -1;
@@ -214,7 +216,7 @@ PyObject *dlf_asarray(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         return NULL;
     PyObject *o = NULL;
     if (speaks)
-        o = dlf_import(x, sig.function);
+        o = dlf_import(x, copy, sig.function);
     else if (PyObject_CheckBuffer(x))
         o = dlf_import_buffer(x, 1, sig.function);
     else

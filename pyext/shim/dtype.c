@@ -248,6 +248,8 @@ static int store_int(DlfDataType dt, void *p, PyObject *value, const char *funct
 {
     PyObject *i = PyNumber_Index(value);
     if (!i) {
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
         PyErr_Clear();
         char name[48];
         PyErr_Format(PyExc_TypeError, "%s: value, got %R, want an int for %s", function, value, dlf_dtype_name(dt, name));
@@ -276,6 +278,16 @@ static void store_real(void *p, int bits, double d)
     const uint16_t h = bits == 16 ? half_from_double(d) : 0;
     const float f = (float)d;
     memcpy(p, bits == 16 ? (const void *)&h : bits == 32 ? (const void *)&f : (const void *)&d, (size_t)bits / 8);
+}
+
+/* NumPy's complex scalars turn into floats with no more than a warning. */
+static int has_imaginary(PyObject *value)
+{
+    PyObject *imaginary = dlf_py_has(value, PyType_FLAG_LONG) ? NULL : PyObject_GetAttrString(value, "imag");
+    const int yes = imaginary && PyObject_IsTrue(imaginary) > 0;
+    Py_XDECREF(imaginary);
+    PyErr_Clear();
+    return yes;
 }
 
 int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, const char *function)
@@ -310,6 +322,9 @@ int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, con
         re = c ? PyComplex_RealAsDouble(c) : -1;
         im = c ? PyComplex_ImagAsDouble(c) : 0;
         Py_XDECREF(c);
+    } else if (has_imaginary(value)) {
+        re = -1;
+        PyErr_SetString(PyExc_TypeError, "complex");
     } else {
         re = PyFloat_AsDouble(value);
     }

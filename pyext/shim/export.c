@@ -105,8 +105,8 @@ PyObject *dlf_dlpack(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObj
     dlf_drain();
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
-    DlfTensorObject *t = dlf_open(o, "__dlpack__");
-    if (!t || accept_stream(t, a[0]))
+    DlfTensorObject *t = (DlfTensorObject *)o;
+    if (accept_stream(t, a[0]))
         return NULL;
     const int asked = a[1] && a[1] != Py_None;
     if (asked && pair(a[1], version, "max_version"))
@@ -114,7 +114,8 @@ PyObject *dlf_dlpack(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObj
     if (accept_device(t, a[2], device))
         return NULL;
     const int copy = dlf_optional_bool(a[3]);
-    if (copy == -2)
+    /* Last, since reading the arguments may run code that closes the tensor. */
+    if (copy == -2 || !dlf_open(o, "__dlpack__"))
         return NULL;
     const int versioned = version[0] >= 1;
     if (!versioned) {

@@ -398,6 +398,8 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
     const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
     const int is_torch = traits & DLF_TRAIT_TORCH;
     PyObject *failure = NULL;
+    if (traits & DLF_TRAIT_MASKED)
+        return dlf_raise(DLF_KIND_UNSUPPORTED, "%s: x, got a masked array, whose mask would be lost; pass x.filled(value) or x.data", function);
     if (api && !r->stream) {
         PyObject *o = by_table(x, api, is_torch, copied, &retry, function);
         const int elsewhere = o && r->has_device && ((DlfTensorObject *)o)->t.device.type != r->device.type;
@@ -448,9 +450,9 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
     return result;
 }
 
-PyObject *dlf_import(PyObject *x, const char *function)
+PyObject *dlf_import(PyObject *x, int copy, const char *function)
 {
-    const Request r = {.copy = -1};
+    const Request r = {.copy = copy};
     int copied = 0;
     PyObject *o = import_shared(x, &r, &copied, function);
     return o ? settle(o, &r, copied, function) : NULL;

@@ -37,8 +37,6 @@ static PyObject *at_exit(PyObject *self, PyObject *none)
 
 #define FAST(f) ((PyCFunction)(void (*)(void))(f))
 
-static PyMethodDef exit_method = {"_at_exit", at_exit, METH_NOARGS, NULL};
-
 static PyMethodDef methods[] = {
     {"from_dlpack", FAST(dlf_from_dlpack), METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack($module, x, /, *, device=None, copy=None, stream=...)\n--\n\n"
@@ -85,29 +83,29 @@ static PyMethodDef methods[] = {
     {"_exchange_table", dlf_exchange_table, METH_O, NULL},
     {"_go_info", dlf_go_info, METH_NOARGS, NULL},
     {"_go_state", dlf_go_state, METH_NOARGS, NULL},
+    {"_at_exit", at_exit, METH_NOARGS, NULL},
     {"_install", FAST(dlf_install), METH_FASTCALL | METH_KEYWORDS, NULL},
     {0},
 };
 
-static int register_exit(void)
+static int register_exit(PyObject *module)
 {
-    static PyObject *function;
+    PyObject *function = PyObject_GetAttrString(module, "_at_exit");
     PyObject *atexit = PyImport_ImportModule("atexit");
     PyObject *add = atexit ? PyObject_GetAttrString(atexit, "register") : NULL;
-    if (add && !function)
-        function = PyCFunction_NewEx(&exit_method, NULL, NULL);
     PyObject *done = add && function ? PyObject_CallFunctionObjArgs(add, function, NULL) : NULL;
     const int bad = !done;
     Py_XDECREF(done);
     Py_XDECREF(add);
     Py_XDECREF(atexit);
+    Py_XDECREF(function);
     return bad ? -1 : 0;
 }
 
-static int set_up(void)
+static int set_up(PyObject *module)
 {
     *(void **)&dlf_vectorcall_method = dlsym(RTLD_DEFAULT, "PyObject_VectorcallMethod");
-    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_table_install() || register_exit() ? -1 : 0;
+    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_table_install() || register_exit(module) ? -1 : 0;
 }
 
 static int exec(PyObject *module)
@@ -116,7 +114,7 @@ static int exec(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "dlferry: sub-interpreters are not supported; import it in the main interpreter");
         return -1;
     }
-    if (!dlf_tensor_type && set_up())
+    if (!dlf_tensor_type && set_up(module))
         return -1;
     return PyModule_AddObjectRef(module, "Tensor", (PyObject *)dlf_tensor_type);
 }

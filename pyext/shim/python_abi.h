@@ -226,7 +226,6 @@ DLF_PY void PyErr_Restore(PyObject *, PyObject *, PyObject *);
 DLF_PY void PyErr_NormalizeException(PyObject **, PyObject **, PyObject **);
 DLF_PY void PyErr_WriteUnraisable(PyObject *);
 DLF_PY void PyException_SetCause(PyObject *, PyObject *);
-DLF_PY PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
 DLF_PY PyObject *PyModuleDef_Init(PyModuleDef *);
 DLF_PY int PyModule_AddObjectRef(PyObject *, const char *, PyObject *);
 DLF_PY PyObject *PyImport_ImportModule(const char *);

@@ -45,13 +45,34 @@ static void finish(DlfStorage *st)
     PyErr_Restore(type, value, traceback);
 }
 
+/* A chain of owners (a tensor over a tensor over a tensor ...) would recurse as deep as it is long; beyond this many it goes on from the outermost end. */
+#define MAX_DEPTH 32
+static __thread int depth;
+static __thread DlfStorage *postponed;
+
+static void finish_now(DlfStorage *st)
+{
+    if (depth == MAX_DEPTH) {
+        st->next = postponed;
+        postponed = st;
+        return;
+    }
+    depth++;
+    finish(st);
+    while (depth == 1 && (st = postponed)) {
+        postponed = st->next;
+        finish(st);
+    }
+    depth--;
+}
+
 void dlf_queue_drain_now(void)
 {
     DlfStorage *st = __atomic_exchange_n(&dlf_queue_head, NULL, __ATOMIC_ACQUIRE);
     while (st) {
         DlfStorage *next = st->next;
         __atomic_fetch_sub(&length, 1, __ATOMIC_RELAXED);
-        finish(st);
+        finish_now(st);
         st = next;
     }
 }
@@ -67,7 +88,7 @@ static int drain_pending(void *unused)
 static void python_end(DlfStorage *st)
 {
     if (attached()) {
-        finish(st);
+        finish_now(st);
         return;
     }
     if (__atomic_load_n(&closed, __ATOMIC_ACQUIRE))

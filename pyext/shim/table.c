@@ -110,14 +110,15 @@ static const DlfExchangeApi *read_table(PyTypeObject *type)
     return api && api->managed_tensor_from_py_object_no_sync ? api : NULL;
 }
 
-static int derives_from_torch(PyTypeObject *type)
+/* Asks only modules that are loaded: nothing can derive from a class of one that is not. */
+static int derives_from(PyTypeObject *type, const char *module_name, const char *class_name)
 {
-    PyObject *name = PyUnicode_FromString("torch");
-    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
-    PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
-    const int yes = tensor && dlf_py_has(tensor, PyType_FLAG_TYPE) && PyType_IsSubtype(type, (PyTypeObject *)tensor);
-    Py_XDECREF(tensor);
-    Py_XDECREF(torch);
+    PyObject *name = PyUnicode_FromString(module_name);
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    PyObject *base = module ? PyObject_GetAttrString(module, class_name) : NULL;
+    const int yes = base && dlf_py_has(base, PyType_FLAG_TYPE) && PyType_IsSubtype(type, (PyTypeObject *)base);
+    Py_XDECREF(base);
+    Py_XDECREF(module);
     Py_XDECREF(name);
     PyErr_Clear();
     return yes;
@@ -139,7 +140,8 @@ const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *out_traits)
     const size_t slot = ((uintptr_t)type >> 4) % (sizeof cache / sizeof *cache);
     if (cache[slot].type != type) {
         const DlfExchangeApi *api = read_table(type);
-        const int traits = (derives_from_torch(type) ? DLF_TRAIT_TORCH : 0) | (api && owns_attribute(type) ? DLF_TRAIT_OWN_TABLE : 0);
+        const int traits = (derives_from(type, "torch", "Tensor") ? DLF_TRAIT_TORCH : 0) | (derives_from(type, "numpy.ma", "MaskedArray") ? DLF_TRAIT_MASKED : 0) |
+                           (api && owns_attribute(type) ? DLF_TRAIT_OWN_TABLE : 0);
         PyTypeObject *old = cache[slot].type;
         cache[slot].type = (PyTypeObject *)Py_NewRef(type);
         cache[slot].api = api;
@@ -199,7 +201,7 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
             const int speaks = dlf_speaks_dlpack(x);
             if (speaks < 0)
                 return NULL;
-            DlfTensorObject *t = speaks ? (DlfTensorObject *)dlf_import(x, "convert") : NULL;
+            DlfTensorObject *t = speaks ? (DlfTensorObject *)dlf_import(x, copy, "convert") : NULL;
             if (speaks && !t)
                 return NULL;
             if (t && plain(t)) {

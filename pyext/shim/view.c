@@ -3,10 +3,11 @@
 
 #include <string.h>
 
+/* Maybe closed: reading the other arguments may run code that closes it, so callers look afterwards. */
 static DlfTensorObject *first_tensor(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t want, const char *function)
 {
     if (nargs == want && dlf_is_tensor(args[0]))
-        return dlf_open(args[0], function);
+        return (DlfTensorObject *)args[0];
     dlf_raise(DLF_KIND_TYPE, "%s: want a Tensor and %zd more arguments", function, want - 1);
     return NULL;
 }
@@ -20,7 +21,7 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         return NULL;
     const int ndim = dlf_dims(args[1], shape, "Tensor view", "shape");
     const int n = ndim < 0 ? -1 : dlf_dims(args[2], strides, "Tensor view", "strides");
-    if (n < 0 || dlf_int64(args[3], &offset, "Tensor view", "offset"))
+    if (n < 0 || dlf_int64(args[3], &offset, "Tensor view", "offset") || !dlf_open(args[0], "Tensor view"))
         return NULL;
     if (n != ndim)
         return dlf_raise(DLF_KIND_VALUE, "Tensor view: strides, got %d, want %d", n, ndim);
@@ -61,7 +62,7 @@ PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     if (!t)
         return NULL;
     v = t->t;
-    if (dlf_dtype_arg(args[1], &v.dtype))
+    if (dlf_dtype_arg(args[1], &v.dtype) || !dlf_open(args[0], "view"))
         return NULL;
     if (dlf_element(v.dtype, 0, &e) || e.size != t->itemsize) {
         /* Another element size: only flat memory can be cut anew. */
@@ -89,7 +90,7 @@ PyObject *dlf_readonly_view(PyObject *self, PyObject *o)
 {
     (void)self;
     DlfTensorObject *t = first_tensor(&o, 1, 1, "_readonly");
-    DlfTensorObject *v = t ? (DlfTensorObject *)dlf_tensor_share(t) : NULL;
+    DlfTensorObject *v = t && dlf_open(o, "_readonly") ? (DlfTensorObject *)dlf_tensor_share(t) : NULL;
     if (v)
         v->flags |= DLF_FLAG_READ_ONLY;
     return (PyObject *)v;
@@ -109,7 +110,7 @@ PyObject *dlf_assign(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)self;
     DlfTensorObject *dst = first_tensor(args, nargs, 2, "assignment");
-    if (!dst)
+    if (!dst || !dlf_open(args[0], "assignment"))
         return NULL;
     if (!dlf_is_tensor(args[1]))
         return dlf_raise(DLF_KIND_TYPE, "assignment: value, got %R, want a Tensor", args[1]);
@@ -130,7 +131,7 @@ PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     (void)self;
     DlfTensorObject *dst = first_tensor(args, nargs, 2, "fill");
     DlfElement e;
-    if (!dst || !writable(dst, "fill"))
+    if (!dst || !dlf_open(args[0], "fill") || !writable(dst, "fill"))
         return NULL;
     uint64_t value[2] = {0, 0};
     int64_t still[DLF_MAX_NDIM] = {0};
@@ -141,7 +142,8 @@ PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         src.dtype = (DlfDataType){DLF_CODE_FLOAT, 64, 1};
         dlf_element(src.dtype, 0, &e);
     }
-    if (dlf_store(&e, src.dtype, value, args[1], "fill"))
+    /* Reading the value may run code that closes the tensor. */
+    if (dlf_store(&e, src.dtype, value, args[1], "fill") || !dlf_open(args[0], "fill"))
         return NULL;
     src.data = value;
     src.strides = still;
@@ -154,7 +156,7 @@ PyObject *dlf_cast(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     (void)self;
     DlfTensorObject *t = first_tensor(args, nargs, 2, "astype");
     DlfDataType dt;
-    if (!t || dlf_dtype_arg(args[1], &dt))
+    if (!t || dlf_dtype_arg(args[1], &dt) || !dlf_open(args[0], "astype"))
         return NULL;
     return dlf_tensor_copy(t, dt, "astype");
 }

@@ -141,6 +141,8 @@ def _of_interface(obj: Any, interface: dict[str, Any]) -> Tensor:
         strides = tuple(s // itemsize for s in steps)
     data = interface.get("data")
     if isinstance(data, tuple):
+        if len(data) != 2:
+            raise BufferError(f"asarray: data of __array_interface__, got {data!r}, want (address, read-only)")
         return _core.wrap_pointer(data[0], shape, element, strides=strides, readonly=bool(data[1]), owner=obj)
     raw = _core.from_buffer(memoryview(obj if data is None else data).cast("B"))
     offset = int(interface.get("offset", 0))

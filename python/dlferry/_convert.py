@@ -240,7 +240,7 @@ def _leaf(x: Any, target: _Target, module: Any, cls: Any, copy: bool | None) -> 
 
 def _tensor(x: Any, copy: bool | None) -> Tensor:
     if hasattr(type(x), "__dlpack__") or type(x).__name__ == "PyCapsule":
-        return _core.from_dlpack(x, copy=True if copy else None)
+        return _core.from_dlpack(x, copy=copy)
     try:
         memoryview(x).release()
     except TypeError:

@@ -332,17 +332,24 @@ def __array__(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 
 
 def __copy__(self: Tensor, /) -> Tensor:
-    """A new writable tensor with the same elements, as `copy`."""
-    return self.copy()
+    """A new writable tensor with the same elements, as `copy`; a subclass keeps its attributes."""
+    return self.copy() if type(self) is Tensor else _with_state(Tensor.__new__(type(self), self.copy()), _state(self))
 
 
 def __deepcopy__(self: Tensor, memo: dict[int, Any], /) -> Tensor:
-    """A new writable tensor with the same elements, as `copy`."""
-    return self.copy()
+    """A new writable tensor with the same elements, as `copy`; a subclass gets deep copies of its attributes."""
+    if type(self) is Tensor:
+        return self.copy()
+    from copy import deepcopy
+
+    memo[id(self)] = made = Tensor.__new__(type(self), self.copy())
+    return _with_state(made, deepcopy(_state(self), memo))
 
 
 def __reduce_ex__(self: Tensor, protocol: SupportsIndex, /) -> Any:
     """Pickle: dtype, shape and the bytes, packed; out of band under protocol 5. A read-only tensor stays read-only."""
+    if self.itemsize * 8 != self.dtype.bits * self.dtype.lanes:
+        raise BufferError(f"Tensor.__reduce_ex__: dtype, got padded {self.dtype}, want elements of whole bytes; pickle them as another dtype")
     packed = self if self.is_contiguous() else self.contiguous()
     flat = _core._view(packed, (packed.size,), (1,), 0)
     raw = _core._view_dtype(flat, _dtype("uint8")) if packed.size else None
@@ -355,25 +362,42 @@ def __reduce_ex__(self: Tensor, protocol: SupportsIndex, /) -> Any:
         data = PickleBuffer(raw)
     else:
         data = memoryview(raw).tobytes()
-    state = getattr(self, "__dict__", None) or None
-    return _rebuild, (type(self), data, str(self.dtype), self.shape, self.readonly), state
+    return _rebuild, (type(self), data, str(self.dtype), self.shape, self.readonly), _state(self)
+
+
+def _state(self: Tensor) -> Any:
+    """The attributes of a subclass, from `__dict__` and slots, as pickle wants them."""
+    return None if type(self) is Tensor else self.__getstate__()
+
+
+def _with_state(made: Tensor, state: Any) -> Tensor:
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if attributes:
+        made.__dict__.update(attributes)
+    for name, value in (slots or {}).items():
+        setattr(made, name, value)
+    return made
 
 
 def _rebuild(cls: type[Tensor], data: Any, dtype_name: str, shape: tuple[int, ...], readonly: bool) -> Tensor:
     """A pickled tensor. Bytes that came out of band are shared where they may be written to and are aligned."""
+    from math import prod
+
     kind = _dtype(dtype_name)
     t: Tensor
     if 0 in shape:
         t = _core.empty(shape, dtype=kind)
     else:
         raw = _core.from_buffer(data)
+        if raw.nbytes != prod(shape) * kind.itemsize:
+            raise ValueError(f"pickle: buffer, got {raw.nbytes} bytes, want {prod(shape) * kind.itemsize} for {dtype_name} of shape {shape}")
         if (raw.readonly and not readonly) or raw.data_ptr() % 16:
             raw = raw.copy()
         flat = _core._view_dtype(raw, kind)
         t = _core._view(flat, shape, _view.compact_strides(shape), 0)
     if readonly and not t.readonly:
         t = _core._readonly(t)
-    return t if cls is Tensor else cls(t)
+    return t if cls is Tensor else Tensor.__new__(cls, t)
 
 
 def __repr__(self: Tensor, /) -> str:
