@@ -210,8 +210,7 @@ def lint() -> None:
 
 
 def gofmt(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
-    goroot = step("Go's own folder", [tools.go.path, "env", "GOROOT"], cwd=ROOT, env=env).strip()
-    unformatted = step("gofmt", [Path(goroot, "bin", "gofmt"), "-l", *go_files()], cwd=ROOT, env=env)
+    unformatted = step("gofmt", [gofmt_path(tools, env), "-l", *go_files()], cwd=ROOT, env=env)
     if unformatted:
         print("not formatted by gofmt:\n" + unformatted, flush=True)
         raise StepFailed("gofmt")
@@ -220,10 +219,13 @@ def gofmt(tools: toolchain.Toolchain, env: dict[str, str]) -> None:
 def reformat() -> None:
     """Format Go and Python in place."""
     tools, env = go_environment()
-    goroot = step("Go's own folder", [tools.go.path, "env", "GOROOT"], cwd=ROOT, env=env).strip()
-    step("gofmt", [Path(goroot, "bin", "gofmt"), "-w", *go_files()], cwd=ROOT, env=env)
+    step("gofmt", [gofmt_path(tools, env), "-w", *go_files()], cwd=ROOT, env=env)
     step("ruff format", [sys.executable, "-m", "ruff", "format", "--quiet", "."], cwd=ROOT)
     step("ruff check --fix", [sys.executable, "-m", "ruff", "check", "--quiet", "--fix", "--exit-zero", "."], cwd=ROOT)
+
+
+def gofmt_path(tools: toolchain.Toolchain, env: dict[str, str]) -> Path:
+    return Path(subprocess.check_output([tools.go.path, "env", "GOROOT"], cwd=ROOT, env=env, text=True).strip(), "bin", "gofmt")
 
 
 def go_files() -> list[Path]:
@@ -326,16 +328,25 @@ def asan_python(tools: toolchain.Toolchain, library: str) -> None:
     )
     step("_core with AddressSanitizer and UBSan", command, cwd=ROOT)
     venv = numpy_venv(pythons.choose(sys.executable))
+    logs = ROOT / "build" / "asan" / "logs"  # pytest keeps what a dying process writes to its error output
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir()
     env = {
         "LD_PRELOAD": library,
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=0",
-        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        "ASAN_OPTIONS": f"detect_leaks=0:allocator_may_return_null=1:handle_segv=0:log_path={logs}/asan",
+        "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:log_path={logs}/ubsan",
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": str(package.parent),
         "DLFERRY_FRAMEWORKS": "numpy",
         "DLFERRY_SANITIZED": "1",
     }
-    pytest("Python tests under AddressSanitizer", "-m", "not slow", "--ignore=tests_py/packaging", python=venv.python, env=env)
+    try:
+        pytest("Python tests under AddressSanitizer", "-m", "not slow", "--ignore=tests_py/packaging", python=venv.python, env=env)
+    finally:
+        for log in sorted(logs.iterdir()):
+            text = log.read_text(errors="replace")
+            if "ERROR: " in text or "runtime error: " in text:
+                print(text, flush=True)
 
 
 def numpy_venv(python: pythons.Python) -> pythons.Venv:
