@@ -67,6 +67,9 @@ func slowSpan(shape, strides []int64, item int64) (low, high *big.Int, fits bool
 			product.Mul(product, big.NewInt(extent))
 		}
 	}
+	if n.Sign() == 0 {
+		return new(big.Int), new(big.Int), product.IsInt64()
+	}
 	low, high = new(big.Int), big.NewInt(item)
 	for k, extent := range shape {
 		if extent > 1 {
@@ -81,9 +84,6 @@ func slowSpan(shape, strides []int64, item int64) (low, high *big.Int, fits bool
 	}
 	// -2^63 counts as not fitting: its magnitude does not.
 	fits = product.IsInt64() && new(big.Int).Neg(low).IsInt64() && high.IsInt64()
-	if n.Sign() == 0 {
-		low, high = new(big.Int), new(big.Int)
-	}
 	return low, high, fits
 }
 
