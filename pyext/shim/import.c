@@ -179,6 +179,12 @@ static int init_names(void)
     return (kw_version = PyTuple_Pack(1, s_max_version)) ? 0 : -1;
 }
 
+/* Host memory is one place to us, whatever it is called and numbered. */
+static int same_device(DlfDevice a, DlfDevice b)
+{
+    return (dlf_is_host(a.type) && dlf_is_host(b.type)) || (a.type == b.type && a.id == b.id);
+}
+
 /* The pair that __dlpack_device__ gives: 1 known, 0 the object has no such method, -1 after an error. */
 static int device_of(PyObject *x, DlfDevice *out, const char *function)
 {
@@ -319,8 +325,7 @@ static PyObject *by_protocol(PyObject *x, const Request *r, int is_torch, int *c
     if (known < 0 || (is_torch && refuse_negative(x, function)))
         return NULL;
     PyObject *dl_device = NULL;
-    const int same = said.type == r->device.type && (said.id == r->device.id || dlf_is_host(said.type));
-    if (r->has_device && !same) {
+    if (r->has_device && !same_device(said, r->device)) {
         const int64_t pair[2] = {r->device.type, r->device.id};
         if (!(dl_device = dlf_tuple(pair, 2)))
             return NULL;
@@ -358,7 +363,7 @@ static PyObject *by_protocol(PyObject *x, const Request *r, int is_torch, int *c
     if (!o || dl_device || !known)
         return o;
     const DlfDevice sent = ((DlfTensorObject *)o)->t.device;
-    if (sent.type != said.type && !(dlf_is_host(sent.type) && dlf_is_host(said.type))) {
+    if (!same_device(sent, said)) {
         char a[32], b[32];
         dlf_raise(DLF_KIND_DEVICE, "%s: device, got a tensor on %s from an object whose __dlpack_device__() says %s, want one answer", function, dlf_device_name(sent, a), dlf_device_name(said, b));
         Py_DECREF(o);
@@ -402,7 +407,7 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
         return dlf_raise(DLF_KIND_UNSUPPORTED, "%s: x, got a masked array, whose mask would be lost; pass x.filled(value) or x.data", function);
     if (api && !r->stream) {
         PyObject *o = by_table(x, api, is_torch, copied, &retry, function);
-        const int elsewhere = o && r->has_device && ((DlfTensorObject *)o)->t.device.type != r->device.type;
+        const int elsewhere = o && r->has_device && !same_device(((DlfTensorObject *)o)->t.device, r->device);
         if (o && !elsewhere)
             return o;
         Py_XDECREF(o);
@@ -435,7 +440,7 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
     DlfTensorObject *t = (DlfTensorObject *)o;
     PyObject *result = o;
     char got[32], want[32];
-    if (r->has_device && (t->t.device.type != r->device.type || t->t.device.id != r->device.id) && !(r->device.type == DLF_DEVICE_CPU && dlf_is_host(t->t.device.type))) {
+    if (r->has_device && !same_device(t->t.device, r->device)) {
         result = dlf_raise(DLF_KIND_DEVICE, "%s: device, got a tensor on %s that its library did not move, want %s; move it there with its own library first", function,
                            dlf_device_name(t->t.device, got), dlf_device_name(r->device, want));
     } else if (r->copy == 0 && copied) {

@@ -42,6 +42,8 @@ def text(t: Tensor) -> str:
 
 def _values(t: Tensor) -> Any:
     """Nested lists of values; a `_Gap` where some are left out."""
+    if t.size == 0:
+        return []  # the shape tells the rest, and may promise more lists than there is memory
     if t.size <= _THRESHOLD:
         return t.tolist()
     edge = 3
