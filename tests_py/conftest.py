@@ -6,8 +6,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import dlferry  # noqa: E402
-from support import KEEP  # noqa: E402
+from support import KEEP
+
+import dlferry
 
 try:
     from hypothesis import settings

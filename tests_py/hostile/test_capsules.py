@@ -3,10 +3,11 @@ either untouched or was consumed and freed exactly once."""
 
 import struct
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import N0, N1, U0, U1, Fake, alone, api, bad, peek
+
+import dlferry as g
 
 
 def values(t):
@@ -214,7 +215,7 @@ def test_devices_without_a_rule_are_carried_and_never_touched():
             assert isinstance(bad(use), (BufferError, TypeError))
         assert type(bad(lambda t=t: t.__dlpack__(stream=5))) is BufferError
         p = peek(t.__dlpack__(max_version=(1, 3)))
-        assert p["dev"] == d and p["data"] == 0x10 and "stream" not in f.calls[0] or d[0] == 10
+        assert (p["dev"] == d and p["data"] == 0x10 and "stream" not in f.calls[0]) or d[0] == 10
         assert repr(t)
         del t, use
         assert f.balanced()
@@ -440,13 +441,16 @@ def test_sizes_that_overflow_are_refused():
 
 
 def test_a_huge_empty_tensor_can_be_printed():
-    alone("""
+    alone(
+        """
         import dlferry as g
         from support import Fake
         for shape in ((2**40, 0), (0, 2**40), (3, 2**40, 0), (2**20, 2**20, 0, 5)):
             assert "shape" in repr(g.from_dlpack(Fake(shape=shape, strides=None, null=True)))
             assert "shape" in repr(g.empty(shape))
-    """, timeout=30)
+    """,
+        timeout=30,
+    )
 
 
 def test_the_extents_of_one_element_may_have_any_stride():

@@ -2,10 +2,11 @@
 
 import ctypes as C
 
-import dlferry as g
 import pytest
 from support import FREE, U0, U1, Api, Fake, New, Out, Table, Ten, alone, api, bad, exchange_type, our_table, peek
 from support.table import SET_ERROR, address_of
+
+import dlferry as g
 
 SIZE = C.cast(api.PyObject_Size, C.c_void_p).value  # returns -1 and sets what __len__ of the object raised: a callback that fails with an exception
 
@@ -97,7 +98,8 @@ def test_without_a_table_of_our_version_the_method_is_used(version):
 
 def test_a_cycle_of_tables_ends():
     # case E13
-    alone("""
+    alone(
+        """
         import ctypes as C, dlferry as g
         from support import Fake, Table, exchange_type
         a = Table(version=(2, 0)); b = Table(version=(3, 0), prev=a); a.table.prev = C.addressof(b.table)
@@ -105,7 +107,9 @@ def test_a_cycle_of_tables_ends():
         for table in (a, b, c):
             P = exchange_type(table.capsule(), Fake)
             assert g.from_dlpack(P()).tolist() == [0, 1, 2, 3]
-    """, timeout=30)
+    """,
+        timeout=30,
+    )
 
 
 def test_a_callback_that_fails_without_an_exception_falls_back():
@@ -268,7 +272,11 @@ def test_an_object_becomes_a_managed_tensor(ours):
         out = C.c_void_p()
         assert ours.from_py(t, out) == 0
         m = New.from_address(out.value)
-        assert m.t.data == t.data_ptr() and [m.t.shape[i] for i in range(m.t.ndim)] == list(t.shape) and [m.t.strides[i] for i in range(m.t.ndim)] == list(t.strides)
+        assert (
+            m.t.data == t.data_ptr()
+            and [m.t.shape[i] for i in range(m.t.ndim)] == list(t.shape)
+            and [m.t.strides[i] for i in range(m.t.ndim)] == list(t.strides)
+        )
         assert (m.major, m.minor) == g.DLPACK_VERSION and bool(m.flags & 1) == t.readonly
         FREE(m.free)(out.value)
 
@@ -352,7 +360,9 @@ def test_the_allocator_gives_aligned_owned_memory(ours):
         rc, m, errors = allocated(ours, prototype(shape))
         assert rc == 0 and not errors
         s = New.from_address(m)
-        assert s.t.data % 64 == 0 and [s.t.shape[i] for i in range(s.t.ndim)] == list(shape) and s.flags == 0 and (s.major, s.minor) == g.DLPACK_VERSION
+        assert (
+            s.t.data % 64 == 0 and [s.t.shape[i] for i in range(s.t.ndim)] == list(shape) and s.flags == 0 and (s.major, s.minor) == g.DLPACK_VERSION
+        )
         t = g.from_address(m)
         assert t.shape == shape and t.dtype == "float32" and t.is_contiguous()
 

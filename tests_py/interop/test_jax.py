@@ -1,9 +1,10 @@
 """JAX: immutable arrays stay read-only; 64-byte aligned memory is shared."""
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import bad, requires
+
+import dlferry as g
 
 pytestmark = requires("jax")
 jax = pytest.importorskip("jax", reason="needs jax, not installed for this Python")
@@ -35,7 +36,9 @@ def test_an_immutable_array_does_not_become_writable_in_torch_or_numpy():
     assert not g.convert(j, "numpy").flags.writeable
 
 
-@pytest.mark.parametrize("name", ["bool_", "int8", "int32", "uint8", "uint32", "float16", "bfloat16", "float32", "complex64", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize(
+    "name", ["bool_", "int8", "int32", "uint8", "uint32", "float16", "bfloat16", "float32", "complex64", "float8_e4m3fn", "float8_e5m2"]
+)
 def test_dtypes_cross_both_ways(name):
     j = jnp.array([0, 1, 1]).astype(getattr(jnp, name))
     try:

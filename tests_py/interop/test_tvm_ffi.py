@@ -1,9 +1,10 @@
 """tvm-ffi takes a dlferry.Tensor as an argument of a call through our exchange table."""
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import requires
+
+import dlferry as g
 
 pytestmark = requires("tvm_ffi")
 tvm_ffi = pytest.importorskip("tvm_ffi", reason="needs apache-tvm-ffi, not installed for this Python")

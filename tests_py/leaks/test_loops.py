@@ -4,10 +4,11 @@ import gc
 import os
 from pathlib import Path
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad, requires
+
+import dlferry as g
 
 N = int(os.environ.get("DLFERRY_LEAK_LOOPS", "100000"))
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -103,7 +104,20 @@ def test_nothing_grows(name):
     assert growth < 2 << 20, growth
 
 
-@pytest.mark.parametrize("fault", [{}, {"ver": None}, {"flags": 1}, {"ndim": -1}, {"ver": (2, 0)}, {"ty": (2, 32, 0)}, {"null": True}, {"off": 1, "ty": (2, 32, 1)}, {"shape": (1,) * 12}])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {},
+        {"ver": None},
+        {"flags": 1},
+        {"ndim": -1},
+        {"ver": (2, 0)},
+        {"ty": (2, 32, 0)},
+        {"null": True},
+        {"off": 1, "ty": (2, 32, 1)},
+        {"shape": (1,) * 12},
+    ],
+)
 def test_foreign_tensors_accepted_and_refused_leave_nothing(fault):
     f = Fake(**fault)
 

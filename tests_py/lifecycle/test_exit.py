@@ -41,7 +41,9 @@ def helper(tmp_path):
 @pytest.mark.parametrize("options", [(), ("-X", "dev"), ("-X", "faulthandler")])
 def test_a_process_ends_quietly_with_live_tensors_of_every_kind(options):
     # case B06, https://github.com/cupy/cupy/pull/2809
-    alone(PRELUDE + """
+    alone(
+        PRELUDE
+        + """
     class Sub(g.Tensor):
         pass
     f = Fake()
@@ -50,18 +52,25 @@ def test_a_process_ends_quietly_with_live_tensors_of_every_kind(options):
     keep[7].cycle = keep
     sys.keep = keep
     import threading; threading.current_thread().keep = keep
-    """, options=options)
+    """,
+        options=options,
+    )
 
 
 def test_a_process_ends_quietly_with_go_started():
     # case B03, https://github.com/llvm/llvm-project/pull/150561
-    alone(PRELUDE + """
+    alone(
+        PRELUDE
+        + """
     builtins.keep = [g.asarray([1.5]).astype("float16"), g.from_dlpack(np.arange(9)).astype("int8")]
-    """)
+    """
+    )
 
 
 def test_python_exit_functions_and_finalisers_may_use_tensors():
-    alone(PRELUDE + """
+    alone(
+        PRELUDE
+        + """
     import atexit
     t = g.asarray([1, 2])
     def late():
@@ -73,13 +82,18 @@ def test_python_exit_functions_and_finalisers_may_use_tensors():
         def __del__(self):
             self.t.tolist(); g.from_dlpack(self.t)
     builtins.d = D(); d.t = t
-    """, quiet=True)
+    """,
+        quiet=True,
+    )
 
 
 @have_compiler()
 def test_a_deleter_on_a_foreign_thread_frees_our_memory_at_once(tmp_path):
     # case B01: our own memory needs no interpreter
-    alone(PRELUDE + helper(tmp_path) + """
+    alone(
+        PRELUDE
+        + helper(tmp_path)
+        + """
     before = g.ledger()
     for _ in range(100):
         t = g.zeros((1000,))
@@ -87,12 +101,16 @@ def test_a_deleter_on_a_foreign_thread_frees_our_memory_at_once(tmp_path):
         del t
         lib.on_thread(free, m)
     assert g.ledger() == before
-    """)
+    """
+    )
 
 
 @have_compiler()
 def test_a_python_owner_released_on_a_foreign_thread_ends_on_a_python_thread(tmp_path):
-    alone(PRELUDE + helper(tmp_path) + """
+    alone(
+        PRELUDE
+        + helper(tmp_path)
+        + """
     import threading, time
     class F(Fake):
         def _free(self, p):
@@ -119,12 +137,16 @@ def test_a_python_owner_released_on_a_foreign_thread_ends_on_a_python_thread(tmp
         else:
             raise SystemExit("never released")
     assert g.ledger()["queued"] == 0 and g.ledger()["storages"] == 0
-    """)
+    """
+    )
 
 
 @have_compiler()
 def test_an_exception_in_flight_survives_a_drain(tmp_path):
-    alone(PRELUDE + helper(tmp_path) + """
+    alone(
+        PRELUDE
+        + helper(tmp_path)
+        + """
     class F(Fake):
         def _free(self, p):
             super()._free(p)
@@ -140,24 +162,38 @@ def test_an_exception_in_flight_survives_a_drain(tmp_path):
     except ValueError as e:
         assert str(e) == "mine"
     assert f.freed == 1
-    """)
+    """
+    )
 
 
 @have_compiler()
 def test_a_deleter_called_by_an_atexit_handler_of_c_is_harmless(tmp_path):
     # case B03
-    for owner in ("g.from_dlpack(np.arange(9))", "g.from_dlpack(Fake())", "g.from_buffer(bytearray(9))", "g.zeros(9)", "g.wrap_pointer(np.zeros(9).ctypes.data, 1, 'int8', owner=np.zeros(9))"):
-        alone(PRELUDE + helper(tmp_path) + f"""
+    for owner in (
+        "g.from_dlpack(np.arange(9))",
+        "g.from_dlpack(Fake())",
+        "g.from_buffer(bytearray(9))",
+        "g.zeros(9)",
+        "g.wrap_pointer(np.zeros(9).ctypes.data, 1, 'int8', owner=np.zeros(9))",
+    ):
+        alone(
+            PRELUDE
+            + helper(tmp_path)
+            + f"""
     f = Fake()
     t = {owner}
     lib.at_exit(*take(t))
     del t
-        """)
+        """
+        )
 
 
 @have_compiler()
 def test_releases_that_arrive_while_the_interpreter_ends_are_harmless(tmp_path):
-    alone(PRELUDE + helper(tmp_path) + """
+    alone(
+        PRELUDE
+        + helper(tmp_path)
+        + """
     builtins.keep = []
     for _ in range(50):
         f = Fake(); keep.append(f)
@@ -166,12 +202,15 @@ def test_releases_that_arrive_while_the_interpreter_ends_are_harmless(tmp_path):
     for _ in range(2):
         t = g.from_buffer(bytearray(9)); free, m = take(t); del t
         lib.slowly(free, m)
-    """)
+    """
+    )
 
 
 def test_a_queue_with_many_entries_is_emptied(tmp_path):
     # ctypes calls the deleter without the GIL held, on a thread that has an interpreter state: not attached
-    alone(PRELUDE + """
+    alone(
+        PRELUDE
+        + """
     fakes = []
     free_type = C.CFUNCTYPE(None, C.c_void_p)
     for _ in range(2000):
@@ -180,12 +219,15 @@ def test_a_queue_with_many_entries_is_emptied(tmp_path):
         free_type(free)(m)
     g.ledger(); g.zeros(1)
     assert all(f.freed == 1 for f in fakes) and g.ledger()["queued"] == 0 and g.ledger()["imports"] == 0, g.ledger()
-    """)
+    """
+    )
 
 
 def test_faulthandler_and_signals_of_python_still_work_after_go_started():
     # case M14, https://github.com/golang/go/issues/14899
-    alone(PRELUDE + """
+    alone(
+        PRELUDE
+        + """
     import faulthandler, os, signal, tempfile
     g.asarray([1]).astype("float32")
     seen = []
@@ -207,18 +249,22 @@ def test_faulthandler_and_signals_of_python_still_work_after_go_started():
     with tempfile.TemporaryFile() as f:
         faulthandler.dump_traceback(f)
         f.seek(0); assert b"most recent call first" in f.read()
-    """)
+    """
+    )
 
 
 def test_a_crash_elsewhere_is_still_reported_by_faulthandler_after_go_started():
     from support import run
 
-    done = run(PRELUDE + """
+    done = run(
+        PRELUDE
+        + """
     g.asarray([1]).astype("float32")
     import faulthandler
     faulthandler._sigsegv()
-    """)
-    assert done.returncode == -11 and "Segmentation fault" in done.stderr and "_sigsegv" in done.stderr or done.returncode < 0, done.stderr[-2000:]
+    """
+    )
+    assert (done.returncode == -11 and "Segmentation fault" in done.stderr and "_sigsegv" in done.stderr) or done.returncode < 0, done.stderr[-2000:]
 
 
 def test_a_low_address_space_limit_is_an_error_and_not_the_end():

@@ -43,27 +43,35 @@ CHILD = """
 
 def test_a_child_of_a_parent_that_never_started_go_can_do_everything():
     assert GO_LIBRARY.exists()
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     def work():
         everything_in_c(); start_go()
     child(work)
     everything_in_c(); start_go()
-    """)
+    """
+    )
 
 
 def test_a_child_of_a_parent_with_go_can_do_all_that_c_does():
     # case M01, https://github.com/golang/go/issues/15538
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     start_go()
     for _ in range(5):
         child(everything_in_c)
     start_go()
-    """)
+    """
+    )
 
 
 def test_a_child_gets_a_runtime_error_at_once_from_what_needs_go():
     # case M01
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     import time
     start_go()
     def work():
@@ -81,12 +89,15 @@ def test_a_child_gets_a_runtime_error_at_once_from_what_needs_go():
         assert t.tolist() == [0, 0, 0]
         child(everything_in_c)  # a grandchild
     child(work)
-    """)
+    """
+    )
 
 
 def test_tensors_of_the_parent_live_and_die_in_the_child():
     # case M01
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     start_go()
     class Parent(Fake): pass
     f = Parent(); t = g.from_dlpack(f); u = g.full((4,), 7); a = np.from_dlpack(u); c = u.__dlpack__(); m = memoryview(u)
@@ -99,11 +110,14 @@ def test_tensors_of_the_parent_live_and_die_in_the_child():
         everything_in_c()
     child(work)
     assert t.tolist() == [0, 1, 2, 3] and f.freed == 0 and u.tolist() == [7] * 4
-    """)
+    """
+    )
 
 
 def test_a_child_may_end_normally_with_live_tensors():
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     start_go()
     keep = [g.zeros((3,)), g.from_dlpack(Fake())]
     pid = os.fork()
@@ -112,11 +126,14 @@ def test_a_child_may_end_normally_with_live_tensors():
         keep.append(g.from_dlpack(np.arange(3)))
         sys.exit(0)  # with all of Python's clean-up
     assert os.waitpid(pid, 0)[1] == 0
-    """)
+    """
+    )
 
 
 def test_a_fork_while_another_thread_opens_go_never_hangs():
-    alone(CHILD + """
+    alone(
+        CHILD
+        + """
     import threading
     for i in range(3):
         pid = os.fork()
@@ -143,7 +160,8 @@ def test_a_fork_while_another_thread_opens_go_never_hangs():
             th.join()
             os._exit(0 if code == 0 else 1)
         assert os.waitpid(pid, 0)[1] == 0, i
-    """)
+    """
+    )
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

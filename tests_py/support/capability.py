@@ -8,8 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import dlferry
 import pytest
+
+import dlferry
 
 GO_LIBRARY = Path(dlferry.__file__).parent / "libdlferry.so"
 

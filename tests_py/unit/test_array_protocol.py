@@ -1,7 +1,8 @@
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad
+
+import dlferry as g
 
 
 def shares(a, t):

@@ -4,15 +4,35 @@ import decimal
 import fractions
 import random
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad, requires
 
+import dlferry as g
+
 
 @pytest.mark.parametrize(
     "value",
-    [0, True, 1.5, 2j, [], [[]], [[], []], [1, 2], [[1], [2]], (1, [2][0]), [True, False], [1, 2.5], [1, True], [1j, 2], [[[]]], [2**62, -(2**62)], [[1.5, 2], [3, 4j]], [-(2**63), 2**63 - 1]],
+    [
+        0,
+        True,
+        1.5,
+        2j,
+        [],
+        [[]],
+        [[], []],
+        [1, 2],
+        [[1], [2]],
+        (1, [2][0]),
+        [True, False],
+        [1, 2.5],
+        [1, True],
+        [1j, 2],
+        [[[]]],
+        [2**62, -(2**62)],
+        [[1.5, 2], [3, 4j]],
+        [-(2**63), 2**63 - 1],
+    ],
 )
 def test_nested_lists_have_numpys_shape_values_and_dtype(value):
     a, t = np.asarray(value), g.asarray(value)
@@ -48,7 +68,9 @@ def test_ragged_lists_are_a_value_error_that_names_the_place(value):
         g.asarray(value)
 
 
-@pytest.mark.parametrize("value", [None, "abc", ["a"], [None], {}, {1}, object(), [object()], [b"a"], int, [[1], [None]], [[1, 2], [3, "4"]], iter([1])])
+@pytest.mark.parametrize(
+    "value", [None, "abc", ["a"], [None], {}, {1}, object(), [object()], [b"a"], int, [[1], [None]], [[1, 2], [3, "4"]], iter([1])]
+)
 def test_what_is_no_number_is_a_type_error(value):
     with pytest.raises(TypeError, match="asarray: "):
         g.asarray(value)
@@ -91,9 +113,19 @@ def test_a_list_that_changes_while_it_is_read_does_no_harm():
 
 
 def test_what_has_memory_is_shared():
-    for source in (array.array("d", [1, 2]), np.array([1.0, 2.0]), memoryview(array.array("d", [1, 2])), (ctypes.c_double * 2)(1, 2), g.asarray([1.0, 2.0])):
+    for source in (
+        array.array("d", [1, 2]),
+        np.array([1.0, 2.0]),
+        memoryview(array.array("d", [1, 2])),
+        (ctypes.c_double * 2)(1, 2),
+        g.asarray([1.0, 2.0]),
+    ):
         t = g.asarray(source)
-        assert t.tolist() == [1, 2] and g.asarray(source, copy=False).data_ptr() == t.data_ptr() and g.asarray(source, copy=True).data_ptr() != t.data_ptr()
+        assert (
+            t.tolist() == [1, 2]
+            and g.asarray(source, copy=False).data_ptr() == t.data_ptr()
+            and g.asarray(source, copy=True).data_ptr() != t.data_ptr()
+        )
         assert g.asarray(source, dtype="float64", device="cpu").data_ptr() == t.data_ptr()
         e = bad(lambda source=source: g.asarray(source, dtype="float32", copy=False))
         assert isinstance(e, BufferError) and "copy=False" in str(e)
@@ -138,7 +170,14 @@ def test_the_array_interface_is_shared_and_keeps_its_object():
         def __array_interface__(self):
             return {k: v for k, v in self.a.__array_interface__.items() if k != "descr"}
 
-    for a in (np.arange(6.0), np.arange(24, dtype="i2").reshape(2, 3, 4)[::-1, :, ::2], np.array(3, "u1"), np.zeros((0, 3)), np.array([True, False]), np.array([1j])):
+    for a in (
+        np.arange(6.0),
+        np.arange(24, dtype="i2").reshape(2, 3, 4)[::-1, :, ::2],
+        np.array(3, "u1"),
+        np.zeros((0, 3)),
+        np.array([True, False]),
+        np.array([1j]),
+    ):
         t = g.asarray(Has(a))
         assert t.tolist() == a.tolist() and (not a.size or t.data_ptr() == a.__array_interface__["data"][0])
     ro = np.arange(3)

@@ -2,11 +2,12 @@
 
 import random
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, alone, bad
 from test_views import random_key, twin
+
+import dlferry as g
 
 
 def test_assignment_of_numbers_and_arrays_does_what_numpy_does():
@@ -66,8 +67,19 @@ def test_assignment_casts_as_numpy_does(source, target):
 
 def test_values_of_every_kind_are_taken():
     t = g.zeros((3,))
-    for value, want in (([1, 2, 3], [1, 2, 3]), ((4.0, 5, 6), [4, 5, 6]), (np.arange(3.0), [0, 1, 2]), (g.full((1,), 7), [7] * 3), (memoryview(b"abc"), [97, 98, 99]),
-                        (True, [1] * 3), (np.float32(2), [2] * 3), (np.int8(3), [3] * 3), (Fake(bytes([9, 8, 7]), (3,)), [9, 8, 7]), (g.full((), 5), [5] * 3), ([[1, 2, 3]], [1, 2, 3])):
+    for value, want in (
+        ([1, 2, 3], [1, 2, 3]),
+        ((4.0, 5, 6), [4, 5, 6]),
+        (np.arange(3.0), [0, 1, 2]),
+        (g.full((1,), 7), [7] * 3),
+        (memoryview(b"abc"), [97, 98, 99]),
+        (True, [1] * 3),
+        (np.float32(2), [2] * 3),
+        (np.int8(3), [3] * 3),
+        (Fake(bytes([9, 8, 7]), (3,)), [9, 8, 7]),
+        (g.full((), 5), [5] * 3),
+        ([[1, 2, 3]], [1, 2, 3]),
+    ):
         t[:] = value
         assert t.tolist() == want
 
@@ -91,13 +103,18 @@ def test_nothing_is_written_into_read_only_memory():
     # case D06, https://github.com/NVIDIA/MatX/pull/1157
     f = Fake(bytes(8), (8,), flags=1)
     t = g.from_dlpack(f)
-    for write in (lambda: t.__setitem__(0, 1), lambda: t.__setitem__(slice(0, 2), [1, 2]), lambda: t[2:].__setitem__(..., t[:-2]), lambda: g._core._fill(t, 1),
-                  lambda: g._core._assign(t, g.zeros((8,), dtype="uint8"))):
+    for write in (
+        lambda: t.__setitem__(0, 1),
+        lambda: t.__setitem__(slice(0, 2), [1, 2]),
+        lambda: t[2:].__setitem__(..., t[:-2]),
+        lambda: g._core._fill(t, 1),
+        lambda: g._core._assign(t, g.zeros((8,), dtype="uint8")),
+    ):
         e = bad(write)
         assert type(e) is BufferError and "read-only" in str(e) and "copy()" in str(e)
     with pytest.raises(BufferError):
         t[0:0] = []
-    assert bytes(f.buf) [:8] == bytes(8)
+    assert bytes(f.buf)[:8] == bytes(8)
 
 
 def test_nothing_is_deleted():

@@ -6,10 +6,11 @@ import gc
 import mmap
 import struct
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, api, bad, requires
+
+import dlferry as g
 
 
 class View(C.Structure):
@@ -32,7 +33,9 @@ api.PyObject_GetBuffer.argtypes = [C.py_object, C.POINTER(View), C.c_int]
 api.PyBuffer_Release.argtypes = [C.POINTER(View)]
 api.PyBuffer_Release.restype = None
 WRITABLE, FORMAT, ND, STRIDES, C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT = 1, 4, 8, 0x18, 0x38, 0x58, 0x98, 0x118
-REQUESTS = [w | f | layout for w in (0, WRITABLE) for f in (0, FORMAT) for layout in (0, ND, STRIDES, C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT)]
+REQUESTS = [
+    w | f | layout for w in (0, WRITABLE) for f in (0, FORMAT) for layout in (0, ND, STRIDES, C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT)
+]
 
 
 def layouts():

@@ -3,10 +3,11 @@
 import collections
 import struct
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import FREE, Fake, New, Table, bad, exchange_type
+
+import dlferry as g
 
 
 def address(a):
@@ -55,7 +56,12 @@ def test_containers_keep_their_kind_and_what_is_no_tensor_stays():
     assert all(type(a) is np.ndarray and address(a) == t.data_ptr() for a in arrays)
     assert y["a"] is y["b"][0], "one tensor is converted once"
     assert y["b"][1][1:] == (None, "text", 1.5) and type(y["c"]) is Pair and y["c"].y == 3
-    assert type(y["d"]) is collections.defaultdict and y["d"].default_factory is list and type(y["o"]) is collections.OrderedDict and list(y["o"]) == ["b", "a"]
+    assert (
+        type(y["d"]) is collections.defaultdict
+        and y["d"].default_factory is list
+        and type(y["o"]) is collections.OrderedDict
+        and list(y["o"]) == ["b", "a"]
+    )
     assert type(y["l"]) is L and y["e"] == {} and y["f"] == () and y["g"] == []
     assert x["a"] is t and x["d"]["a"] is t, "the argument is left as it was"
 

@@ -1,7 +1,8 @@
-import dlferry as g
 import numpy as np
 import pytest
 from support import N1, bad, peek
+
+import dlferry as g
 
 NUMPY = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 
@@ -35,7 +36,14 @@ def test_the_default_is_float32_on_the_cpu():
 
 
 def test_shapes_may_be_ints_and_sequences_of_index_likes():
-    for shape, want in ((3, (3,)), ([2, 3], (2, 3)), (np.int64(4), (4,)), ((np.uint8(2), True), (2, 1)), (range(2, 4), (2, 3)), (np.array([2, 2]), (2, 2))):
+    for shape, want in (
+        (3, (3,)),
+        ([2, 3], (2, 3)),
+        (np.int64(4), (4,)),
+        ((np.uint8(2), True), (2, 1)),
+        (range(2, 4), (2, 3)),
+        (np.array([2, 2]), (2, 2)),
+    ):
         assert g.empty(shape).shape == want
         assert g.full(shape, 0, dtype="int8").shape == want
 

@@ -2,9 +2,10 @@ import copy
 import enum
 import pickle
 
-import dlferry as g
 import pytest
 from support import Fake, bad, requires
+
+import dlferry as g
 
 TYPES = {
     1: "cpu", 2: "cuda", 3: "cuda_host", 4: "opencl", 7: "vulkan", 8: "metal", 9: "vpi", 10: "rocm", 11: "rocm_host", 12: "ext_dev",
@@ -40,7 +41,10 @@ def test_devices_pickle_and_copy():
         assert copy.deepcopy(d) == d and type(copy.copy(d)) is g.Device
 
 
-@pytest.mark.parametrize("spelling", ["cuda:-1", "cuda:x", "gpu", "cpu:1", "cuda:", "cuda:01", "cuda: 1", "", ":1", "cuda:9999999999", (1, 7), (2, -1), (0, 0), (1,), (1, 0, 0)])
+@pytest.mark.parametrize(
+    "spelling",
+    ["cuda:-1", "cuda:x", "gpu", "cpu:1", "cuda:", "cuda:01", "cuda: 1", "", ":1", "cuda:9999999999", (1, 7), (2, -1), (0, 0), (1,), (1, 0, 0)],
+)
 def test_a_device_that_does_not_exist_is_a_value_error(spelling):
     # case H06, https://github.com/IntelPython/dpctl/pull/1560
     with pytest.raises(ValueError, match="device: "):

@@ -1,9 +1,10 @@
 import pickle
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad, requires
+
+import dlferry as g
 
 NAMED = [n for n in dir(g) if isinstance(getattr(g, n), g.DType)]
 NUMPY = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
@@ -101,7 +102,9 @@ def test_jax_dtypes_name_their_dtypes():
         assert g.DType(getattr(jnp, name)) == name
 
 
-@pytest.mark.parametrize("name", ["", "float", "float33x", "f4", "<f4", "int7.", "Float32", "float32x0x1", "float032", "code300_8", "x4", "float32 ", "ﬂoat32"])
+@pytest.mark.parametrize(
+    "name", ["", "float", "float33x", "f4", "<f4", "int7.", "Float32", "float32x0x1", "float032", "code300_8", "x4", "float32 ", "ﬂoat32"]
+)
 def test_a_name_of_no_dtype_is_a_value_error_that_quotes_it(name):
     with pytest.raises(ValueError, match="dtype: got"):
         g.DType(name)

@@ -2,10 +2,11 @@
 
 import re
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad
+
+import dlferry as g
 
 RO = g.from_buffer
 
@@ -115,7 +116,16 @@ def test_too_much_memory_is_a_memory_error():
 
 
 def test_what_a_producer_raises_arrives_unchanged():
-    for raised in (KeyError("k"), RuntimeError("r"), BufferError("b"), MemoryError("m"), KeyboardInterrupt(), SystemExit(3), OSError(2, "o"), ZeroDivisionError()):
+    for raised in (
+        KeyError("k"),
+        RuntimeError("r"),
+        BufferError("b"),
+        MemoryError("m"),
+        KeyboardInterrupt(),
+        SystemExit(3),
+        OSError(2, "o"),
+        ZeroDivisionError(),
+    ):
         with pytest.raises(type(raised)) as e:
             g.from_dlpack(Fake(raises=raised))
         assert e.value is raised

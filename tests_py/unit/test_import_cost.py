@@ -16,7 +16,9 @@ STATUS = """
 
 
 def test_importing_starts_no_thread_and_touches_no_signal():
-    alone(STATUS + """
+    alone(
+        STATUS
+        + """
     import signal
     keys = "Threads", "SigCgt", "SigIgn", "SigBlk"
     before = status(*keys)
@@ -27,7 +29,8 @@ def test_importing_starts_no_thread_and_touches_no_signal():
     assert status(*keys) == before, (status(*keys), before)
     assert dlferry._core._go_state() == "not loaded"
     assert "libdlferry" not in open("/proc/self/maps").read()
-""")
+"""
+    )
 
 
 def test_importing_imports_no_framework_and_little_of_the_standard_library():

@@ -3,10 +3,11 @@
 import gc
 import weakref
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import N0, U1, Fake, alone, bad, capsule_name, delete_all, peek
+
+import dlferry as g
 
 
 def test_close_gives_memory_back_at_once_and_ends_use():
@@ -16,9 +17,32 @@ def test_close_gives_memory_back_at_once_and_ends_use():
     assert f.freed == 1 and t.closed
     t.close()
     assert f.freed == 1
-    for use in (t.tolist, t.item, t.copy, t.contiguous, t.data_ptr, t.__dlpack__, t.numpy, lambda: memoryview(t), lambda: t[0], lambda: t.reshape(-1), lambda: g.from_dlpack(t),
-                lambda: g.asarray(t), lambda: g.convert(t, "numpy"), lambda: t.__setitem__(0, 1), lambda: t.astype("int8"), lambda: np.from_dlpack(t), t.__enter__,
-                lambda: t.permute_dims((0,)), lambda: t.to("cpu", copy=True), lambda: bool(t[:1]), lambda: g.Tensor(t), lambda: list(t), lambda: t.__array__(), lambda: g._core._readonly(t)):
+    for use in (
+        t.tolist,
+        t.item,
+        t.copy,
+        t.contiguous,
+        t.data_ptr,
+        t.__dlpack__,
+        t.numpy,
+        lambda: memoryview(t),
+        lambda: t[0],
+        lambda: t.reshape(-1),
+        lambda: g.from_dlpack(t),
+        lambda: g.asarray(t),
+        lambda: g.convert(t, "numpy"),
+        lambda: t.__setitem__(0, 1),
+        lambda: t.astype("int8"),
+        lambda: np.from_dlpack(t),
+        t.__enter__,
+        lambda: t.permute_dims((0,)),
+        lambda: t.to("cpu", copy=True),
+        lambda: bool(t[:1]),
+        lambda: g.Tensor(t),
+        lambda: list(t),
+        lambda: t.__array__(),
+        lambda: g._core._readonly(t),
+    ):
         e = bad(use)
         assert isinstance(e, ValueError) and "closed" in str(e), repr(e)
     assert t.shape == (4,) and t.dtype == "uint8" and t.device == "cpu" and "closed" in repr(t) and len(t) == 4
@@ -64,7 +88,10 @@ def test_unconsumed_capsules_of_both_kinds_give_everything_back():
     assert w() is None
 
 
-@pytest.mark.parametrize("keywords", [{"max_version": (0, 8)}, {"dl_device": (2, 0)}, {"stream": "x"}, {"max_version": "1"}, {"dl_device": 5}, {"copy": 1, "dl_device": (99, 0)}])
+@pytest.mark.parametrize(
+    "keywords",
+    [{"max_version": (0, 8)}, {"dl_device": (2, 0)}, {"stream": "x"}, {"max_version": "1"}, {"dl_device": 5}, {"copy": 1, "dl_device": (99, 0)}],
+)
 def test_an_export_that_fails_keeps_nothing(keywords):
     # case A06, https://github.com/pytorch/pytorch/issues/171820
     t = g.empty((1 << 20,), dtype="float8_e4m3fn")
@@ -327,5 +354,3 @@ def test_the_memory_of_a_tensor_survives_a_close_in_the_middle_of_tolist():
         gc.set_threshold(*old)
         gc.callbacks.remove(hook)
     assert sum(values, []) == list(range(64)) and t.closed and f.freed == 1
-
-

@@ -1,10 +1,11 @@
 import copy
 import pickle
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad
+
+import dlferry as g
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 

@@ -3,10 +3,11 @@
 import gc
 import weakref
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import U1, Fake, api, bad, peek
+
+import dlferry as g
 
 
 def test_from_address_takes_ownership_and_frees_once():
@@ -29,7 +30,10 @@ def test_from_address_takes_our_own_exports():
     assert u.data_ptr() == t.data_ptr()
 
 
-@pytest.mark.parametrize("fault", [{"ver": (2, 0)}, {"ndim": -1}, {"ndim": 65}, {"null": True}, {"ty": (2, 0, 1)}, {"shape": (2**62, 4)}, {"off": 2**63}, {"shape_null": True}])
+@pytest.mark.parametrize(
+    "fault",
+    [{"ver": (2, 0)}, {"ndim": -1}, {"ndim": 65}, {"null": True}, {"ty": (2, 0, 1)}, {"shape": (2**62, 4)}, {"off": 2**63}, {"shape_null": True}],
+)
 def test_from_address_frees_what_it_refuses(fault):
     f = Fake(**fault)
     assert type(bad(lambda: g.from_address(f.address))) is BufferError
@@ -96,8 +100,16 @@ def test_wrap_pointer_refuses_what_cannot_be():
     ):
         with pytest.raises(ValueError, match=want):
             f()
-    for f in (lambda: g.wrap_pointer("1", (1,), "int8"), lambda: g.wrap_pointer(p, "1", "int8"), lambda: g.wrap_pointer(p, (1,), None), lambda: g.wrap_pointer(p, (1,), "int8", strides="1"),
-              lambda: g.wrap_pointer(p, (1,), "int8", device=7), lambda: g.wrap_pointer(p, (1,)), lambda: g.wrap_pointer(p, (1,), "int8", (1,)), lambda: g.wrap_pointer(p, (1,), "int8", own=a)):
+    for f in (
+        lambda: g.wrap_pointer("1", (1,), "int8"),
+        lambda: g.wrap_pointer(p, "1", "int8"),
+        lambda: g.wrap_pointer(p, (1,), None),
+        lambda: g.wrap_pointer(p, (1,), "int8", strides="1"),
+        lambda: g.wrap_pointer(p, (1,), "int8", device=7),
+        lambda: g.wrap_pointer(p, (1,)),
+        lambda: g.wrap_pointer(p, (1,), "int8", (1,)),
+        lambda: g.wrap_pointer(p, (1,), "int8", own=a),
+    ):
         with pytest.raises(TypeError, match="wrap_pointer|device|dtype"):
             f()
     assert isinstance(bad(lambda: g.wrap_pointer(p, (8,), "int4")), BufferError)

@@ -81,7 +81,9 @@ def test_every_constant_has_pythons_value(tmp_path):
     rows = "".join(f'    printf("%s %lld\\n", "{n}", (long long)({n}));\n' for n in constants())
     values = []
     for name, include in (("ours", ours), ("theirs", theirs)):
-        done = compile_c(tmp_path, f"{include}int main(void)\n{{\n{rows}    return 0;\n}}\n", "-o", name, "-w", "-Wl,--unresolved-symbols=ignore-all", name=name)
+        done = compile_c(
+            tmp_path, f"{include}int main(void)\n{{\n{rows}    return 0;\n}}\n", "-o", name, "-w", "-Wl,--unresolved-symbols=ignore-all", name=name
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         values.append(subprocess.run([str(tmp_path / name)], capture_output=True, text=True, check=True).stdout)
     assert values[0] == values[1]
@@ -90,11 +92,11 @@ def test_every_constant_has_pythons_value(tmp_path):
 def test_constants_with_names_of_newer_pythons_have_the_old_values(tmp_path):
     for new, old in (("Py_READONLY_MEMBER", "READONLY"), ("Py_SSIZET_MEMBER", "T_PYSSIZET")):
         value = re.search(rf"#define {new} (\d+)", text()).group(1)
-        source = f"#include <Python.h>\n#include <structmember.h>\n_Static_assert({old} == {value}, \"\");\n"
+        source = f'#include <Python.h>\n#include <structmember.h>\n_Static_assert({old} == {value}, "");\n'
         assert compile_c(tmp_path, source, "-fsyntax-only").returncode == 0
     for flag, theirs in (("LONG", "LONG_SUBCLASS"), ("TUPLE", "TUPLE_SUBCLASS"), ("UNICODE", "UNICODE_SUBCLASS"), ("TYPE", "TYPE_SUBCLASS")):
         value = re.search(rf"#define PyType_FLAG_{flag} \((.*)\)", text()).group(1)
-        source = f"#include <Python.h>\n_Static_assert(Py_TPFLAGS_{theirs} == ({value}), \"\");\n"
+        source = f'#include <Python.h>\n_Static_assert(Py_TPFLAGS_{theirs} == ({value}), "");\n'
         assert compile_c(tmp_path, source, "-fsyntax-only").returncode == 0, flag
     covered = {"LONG", "TUPLE", "UNICODE", "TYPE"}
     assert set(re.findall(r"#define PyType_FLAG_(\w+)", text())) == covered, "a new flag needs a row here"

@@ -1,8 +1,9 @@
 import inspect
 
-import dlferry as g
 import pytest
 from support import N1, U1, Fake, bad, capsule_name, peek
+
+import dlferry as g
 
 PUBLIC = {
     "from_dlpack": "(x, /, *, device=None, copy=None, stream=Ellipsis)",
@@ -120,7 +121,11 @@ def test_keyword_names_are_compared_by_value_in_every_order():
     # case E05, https://github.com/wjakob/nanobind/pull/1371
     t = g.asarray([1])
     key = "".join(["co", "py"])
-    for keywords in ({"max_version": (1, 0), key: True}, {key: True, "max_version": (1, 0)}, {key: True, "stream": None, "max_version": (1, 0), "dl_device": None}):
+    for keywords in (
+        {"max_version": (1, 0), key: True},
+        {key: True, "max_version": (1, 0)},
+        {key: True, "stream": None, "max_version": (1, 0), "dl_device": None},
+    ):
         assert peek(t.__dlpack__(**keywords))["flags"] & 2
 
 

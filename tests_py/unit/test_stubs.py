@@ -4,8 +4,9 @@ import ast
 import inspect
 from pathlib import Path
 
-import dlferry as g
 import pytest
+
+import dlferry as g
 
 _core = g._core
 STUB = Path(g.__file__).parent / "_core.pyi"
@@ -25,7 +26,11 @@ def parameters(node):
     return [(n, k, d) for (n, k), d in zip(rows, defaults, strict=True) if n not in ("self", "cls")]
 
 
-KINDS = {inspect.Parameter.POSITIONAL_ONLY: "positional only", inspect.Parameter.POSITIONAL_OR_KEYWORD: "either", inspect.Parameter.KEYWORD_ONLY: "keyword"}
+KINDS = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional only",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "either",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+}
 
 
 def built(f):
@@ -51,7 +56,7 @@ def test_functions_take_what_the_stub_says(name):
 def test_every_member_of_the_stub_is_built_and_every_built_one_is_in_the_stub():
     there = set(vars(g.Tensor)) - PLAIN - SLOTS
     said = (set(METHODS) | ATTRIBUTES) - PLAIN - SLOTS
-    assert there == said, (there ^ said)
+    assert there == said, there ^ said
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - SLOTS))

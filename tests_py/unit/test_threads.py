@@ -3,9 +3,10 @@
 import gc
 import threading
 
-import dlferry as g
 import pytest
 from support import GO_LIBRARY, Fake, alone
+
+import dlferry as g
 
 
 def race(n, work):

@@ -1,14 +1,16 @@
 """Elements to Python objects and back, against NumPy and ml_dtypes."""
 
+import itertools
 import math
 import random
 import struct
 import warnings
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad, requires
+
+import dlferry as g
 
 REAL = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
 SMALL = "float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
@@ -165,8 +167,33 @@ def test_an_integer_too_large_for_a_double_is_a_value_error(name):
             g.full((1,), v, dtype=name)
 
 
-@pytest.mark.parametrize("v", [0.0, -0.0, 1.0, -1.5, 65504.0, 65519.99, 65520.0, 1e-8, 2**-24, 2**-25, 2**-25 * 1.0001, 6.1e-5, 2**-14, 2**-14 - 2**-26,
-                               math.inf, -math.inf, math.nan, 1 + 2**-11, 1 + 2**-11 + 2**-40, 1 + 3 * 2**-11, 2048.5, 1e300])
+@pytest.mark.parametrize(
+    "v",
+    [
+        0.0,
+        -0.0,
+        1.0,
+        -1.5,
+        65504.0,
+        65519.99,
+        65520.0,
+        1e-8,
+        2**-24,
+        2**-25,
+        2**-25 * 1.0001,
+        6.1e-5,
+        2**-14,
+        2**-14 - 2**-26,
+        math.inf,
+        -math.inf,
+        math.nan,
+        1 + 2**-11,
+        1 + 2**-11 + 2**-40,
+        1 + 3 * 2**-11,
+        2048.5,
+        1e300,
+    ],
+)
 def test_a_float16_is_rounded_as_numpy_rounds(v):
     with np.errstate(over="ignore"):
         want = float(np.float64(v).astype("float16"))
@@ -222,7 +249,7 @@ def test_doubles_just_beside_a_tie_round_to_the_nearer_float8(name):
     import ml_dtypes
 
     every = sorted({v for v in np.frombuffer(bytes(range(256)), getattr(ml_dtypes, name)).astype("float64").tolist() if math.isfinite(v) and v > 0})
-    for a, b in list(zip(every, every[1:], strict=False))[::5]:
+    for a, b in list(itertools.pairwise(every))[::5]:
         tie = (a + b) / 2
         assert g.full((1,), tie * (1 + 2**-50), dtype=name).item() == b, (a, b)
         assert g.full((1,), tie * (1 - 2**-50), dtype=name).item() == a, (a, b)

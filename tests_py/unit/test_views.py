@@ -2,10 +2,11 @@
 
 import random
 
-import dlferry as g
 import numpy as np
 import pytest
 from support import Fake, bad, peek
+
+import dlferry as g
 
 
 def twin(shape, dtype="int32"):
@@ -64,7 +65,9 @@ def test_indices_outside_of_their_axis_are_index_errors():
             t[key]
 
 
-@pytest.mark.parametrize("key", [1.0, "0", [0], np.array([0]), np.array([True, False, True]), True, np.bool_(True), slice(1.0, None), slice("a"), {}, (0, [1]), object()])
+@pytest.mark.parametrize(
+    "key", [1.0, "0", [0], np.array([0]), np.array([True, False, True]), True, np.bool_(True), slice(1.0, None), slice("a"), {}, (0, [1]), object()]
+)
 def test_advanced_and_senseless_indices_are_type_errors(key):
     _, t = twin((3, 4))
     with pytest.raises(TypeError, match="__getitem__"):
@@ -245,8 +248,18 @@ def test_views_of_memory_without_pointers_move_the_byte_offset():
 
 def test_no_view_leaves_the_memory_of_its_tensor():
     t = g.zeros((4,), dtype="int32")
-    for shape, strides, offset in (((5,), (1,), 0), ((4,), (1,), 1), ((4,), (2,), 0), ((4,), (-1,), 0), ((1,), (1,), -1), ((1,), (1,), 4), ((2,), (2**62,), 0),
-                                   ((1,), (1,), 2**62), ((1,), (1,), -(2**63)), ((2, 2), (1, 3), 0)):
+    for shape, strides, offset in (
+        ((5,), (1,), 0),
+        ((4,), (1,), 1),
+        ((4,), (2,), 0),
+        ((4,), (-1,), 0),
+        ((1,), (1,), -1),
+        ((1,), (1,), 4),
+        ((2,), (2**62,), 0),
+        ((1,), (1,), 2**62),
+        ((1,), (1,), -(2**63)),
+        ((2, 2), (1, 3), 0),
+    ):
         assert isinstance(bad(lambda a=(shape, strides, offset): g._core._view(t, *a)), (ValueError, BufferError))
     assert g._core._view(t, (2, 2), (1, 2), 0).tolist() == [[0, 0], [0, 0]]
 
