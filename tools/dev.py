@@ -202,7 +202,7 @@ def lint() -> None:
         lambda: staticcheck(tools, env),
         lambda: generated(tools, env),
         lambda: step("ruff check", [sys.executable, "-m", "ruff", "check", "--quiet", "."], cwd=ROOT),
-        lambda: step("ruff format", [sys.executable, "-m", "ruff", "format", "--quiet", "--check", "--diff", "."], cwd=ROOT),
+        lambda: step("ruff format", [sys.executable, "-m", "ruff", "format", "--check", "."], cwd=ROOT),
         lambda: step("mypy", [sys.executable, "-m", "mypy"], cwd=ROOT),
         lambda: step("symbols and tag of the wheel", [sys.executable, "-m", "tools.check_symbols", built], cwd=ROOT),
         lambda: warnings(tools),
