@@ -59,6 +59,7 @@ PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     DlfLayout lay;
     DlfRefusal why;
     DlfElement e;
+    int64_t length;
     if (!t)
         return NULL;
     v = t->t;
@@ -68,7 +69,7 @@ PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs
         /* Another element size: only flat memory can be cut anew. */
         if (!dlf_is_contiguous(t->t.ndim, t->t.shape, t->t.strides) || e.size < 1 || (t->size * t->itemsize) % e.size)
             return dlf_raise(DLF_KIND_LAYOUT, "view: dtype, got one of %lld bytes for elements of %lld, want the same size, or a contiguous tensor of a multiple of it", (long long)e.size, (long long)t->itemsize);
-        int64_t length = t->size * t->itemsize / e.size;
+        length = t->size * t->itemsize / e.size;
         v.ndim = 1;
         v.shape = &length;
         v.strides = NULL;

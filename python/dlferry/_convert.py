@@ -134,6 +134,7 @@ _TYPES = {
     ("torch", "Tensor"): "torch",
     ("cupy", "ndarray"): "cupy",
     ("jax", "Array"): "jax",
+    ("jaxlib", "Array"): "jax",  # before jax 0.11
     ("jaxlib", "ArrayImpl"): "jax",
     ("mlx", "array"): "mlx",
     ("tensorflow", "Tensor"): "tensorflow",
