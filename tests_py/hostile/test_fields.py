@@ -10,6 +10,8 @@ import dlferry as g
 
 MEMORY = bytes((7 * i + 3) % 251 for i in range(4096))
 MIDDLE = 2048  # where data points: views may go both ways
+POINTERS = (1, 2, 3, 10, 11, 13)
+HANDLES = (4, 7, 8, 15)  # data names a buffer, whose elements count from its start
 HOST = (1, 3, 11)  # memory that the CPU reads at any time; CUDA's managed memory has streams
 VALUES = {
     (0, 8): "b",
@@ -54,6 +56,8 @@ def reference(f):
     product = 1
     for n in shape:
         product *= n or 1
+    if t.dev.type < 1:
+        return None
     if product * size not in INT64 or t.off >= 2**63:
         return None
     strides = []
@@ -72,7 +76,11 @@ def reference(f):
     if low not in INT64 or high not in INT64:
         return None
     start = t.data + t.off
-    if t.dev.type in (1, 2, 3, 10, 11, 13) and not (start + low >= 0 and start + high <= 2**64):
+    if t.dev.type in POINTERS and not (start + low >= 0 and start + high <= 2**64):
+        return None
+    if t.dev.type not in POINTERS and (t.off + high > 2**63 - 1 or (t.dev.type in HANDLES and t.off + low < 0)):
+        return None
+    if low == -(2**63):
         return None
     base = f.pointer
     return strides if base <= start + low and start + high <= base + len(MEMORY) else "far"
@@ -157,7 +165,7 @@ def test_what_is_accepted_is_right_and_what_is_not_is_given_back(f, copy):
             and (x.dtype.code, x.dtype.bits, x.dtype.lanes) == (t.ty.code, t.ty.bits, t.ty.lanes)
         )
         assert x.device == ((1, 0) if copy or unaligned else (t.dev.type, 0 if host else t.dev.id))
-        shares = x.size == 0 or x.data_ptr() == (t.data or 0) + t.off or t.dev.type not in (1, 2, 3, 10, 11, 13)
+        shares = x.size == 0 or x.data_ptr() == (t.data or 0) + t.off or t.dev.type not in POINTERS
         if shares and not copy:
             assert x.readonly == bool(f.ver and f.m.flags & 1)
         if copy:

@@ -50,7 +50,11 @@ def test_functions_take_what_the_stub_says(name):
     except ValueError:
         assert name.startswith("_"), "a public function without a signature"
         return
-    assert now == parameters(FUNCTIONS[name])
+    said = parameters(FUNCTIONS[name])
+    if name.startswith("_"):  # without a docstring Python makes names up
+        assert [(k, d) for _, k, d in now] == [(k, d) for _, k, d in said]
+    else:
+        assert now == said
 
 
 def test_every_member_of_the_stub_is_built_and_every_built_one_is_in_the_stub():
