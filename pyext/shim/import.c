@@ -141,17 +141,16 @@ static PyObject *by_table(PyObject *x, const DlfExchangeApi *api, int is_torch, 
     PyErr_Clear(); /* success with an exception set is the producer's fault, not ours */
     if (is_torch && m->version.major == DLF_VERSION_MAJOR) {
         const uint8_t code = m->tensor.dtype.code;
-        if (code == DLF_CODE_FLOAT || code == DLF_CODE_COMPLEX || code == DLF_CODE_BFLOAT) {
-            const int grad = torch_says(x, "requires_grad", 0);
-            const int conj = grad == 0 && code == DLF_CODE_COMPLEX ? torch_says(x, "is_conj", 1) : 0;
-            if (grad || conj || refuse_negative(x, function)) {
-                give_back(DLF_END_VERSIONED, m);
-                if (grad > 0 || conj > 0) {
-                    *retry = 1;
-                    dlf_raise(DLF_KIND_UNSUPPORTED, "%s: torch tensor, got one that requires grad or is conjugate, want a plain one; pass x.detach() or x.resolve_conj()", function);
-                }
-                return NULL;
+        const int differentiable = code != DLF_CODE_INT && code != DLF_CODE_UINT && code != DLF_CODE_BOOL;
+        const int grad = differentiable ? torch_says(x, "requires_grad", 0) : 0;
+        const int conj = grad == 0 && (code == DLF_CODE_COMPLEX || code == DLF_CODE_BCOMPLEX) ? torch_says(x, "is_conj", 1) : 0;
+        if (grad || conj || refuse_negative(x, function)) {
+            give_back(DLF_END_VERSIONED, m);
+            if (grad > 0 || conj > 0) {
+                *retry = 1;
+                dlf_raise(DLF_KIND_UNSUPPORTED, "%s: torch tensor, got one that requires grad or is conjugate, want a plain one; pass x.detach() or x.resolve_conj()", function);
             }
+            return NULL;
         }
     }
     *copied = m->version.major == DLF_VERSION_MAJOR && (m->flags & DLF_FLAG_IS_COPIED) != 0;
