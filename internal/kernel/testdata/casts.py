@@ -34,13 +34,19 @@ def values(name):
         return np.array([False, True, True, False])
     if name in INTEGERS:
         info = np.iinfo(d)
-        edges = [v for v in (0, 1, 2, 127, 128, 255, 256, 65504, 65520, 2**24 + 1, 2**53 + 1, info.min, info.max, info.max - 1) if info.min <= v <= info.max]
+        edges = [
+            v
+            for v in (0, 1, 2, 127, 128, 255, 256, 65504, 65520, 2**24 + 1, 2**53 + 1, info.min, info.max, info.max - 1)
+            if info.min <= v <= info.max
+        ]
         return np.concatenate([np.array(edges, d), bits(d, 500), (bits(d, 200) % 100).astype(d)])
     if d.itemsize == 1:
         return np.arange(256, dtype=np.uint8).view(d)
     if d.itemsize == 2:
         return np.arange(65536, dtype=np.uint16).view(d)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, 1.5, -1.75, 448, 464, 465, 480, 240, 248, 57344, 61440, 65519, 65520, 1e30, 3.4e38, 1e-42])
+    special = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, 1.5, -1.75, 448, 464, 465, 480, 240, 248, 57344, 61440, 65519, 65520, 1e30, 3.4e38, 1e-42]
+    )
     scaled = rng.standard_normal(3000) * 2.0 ** rng.integers(-30, 20, 3000)
     real = np.concatenate([special, scaled])
     if name in COMPLEX:
