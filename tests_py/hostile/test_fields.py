@@ -173,7 +173,8 @@ def test_what_is_accepted_is_right_and_what_is_not_is_given_back(f, copy):
         if expected != "far":
             if shares and x.size and not copy:
                 assert list(x.strides) == list(expected)
-            if host and (t.ty.code, t.ty.bits) in VALUES and t.ty.lanes == 1:
+            listable = max(x.shape, default=0) < 1000  # (2**31, 0) has no elements and very many lists
+            if host and listable and (t.ty.code, t.ty.bits) in VALUES and t.ty.lanes == 1:
                 want = read(f, expected)
                 assert repr(x.tolist()) == repr(want)
                 assert repr(x.copy().tolist()) == repr(want)
