@@ -1,7 +1,7 @@
 """The end of the process: live tensors, live exports, releases that come late and from elsewhere."""
 
 import pytest
-from support import alone, have_compiler
+from support import alone, have_compiler, without_sanitizer
 
 HELPER = r"""
 #include <pthread.h>
@@ -267,6 +267,7 @@ def test_a_crash_elsewhere_is_still_reported_by_faulthandler_after_go_started():
     assert (done.returncode == -11 and "Segmentation fault" in done.stderr and "_sigsegv" in done.stderr) or done.returncode < 0, done.stderr[-2000:]
 
 
+@without_sanitizer("its shadow memory needs more address space than the limit leaves")
 def test_a_low_address_space_limit_is_an_error_and_not_the_end():
     alone("""
     import resource, dlferry as g

@@ -1,6 +1,6 @@
 """What the tests share: producers whose every field a test controls, exchange tables, child processes, capabilities."""
 
-from .capability import GO_LIBRARY, c_library, have_compiler, requires
+from .capability import GO_LIBRARY, SANITIZED, c_library, have_compiler, requires, without_sanitizer
 from .child import alone, run
 from .fake import (
     FREE,
@@ -30,6 +30,7 @@ __all__ = [
     "KEEP",
     "N0",
     "N1",
+    "SANITIZED",
     "U0",
     "U1",
     "Api",
@@ -55,4 +56,5 @@ __all__ = [
     "requires",
     "run",
     "table_capsule",
+    "without_sanitizer",
 ]

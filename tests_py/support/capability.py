@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import dlferry
+
+# Set by the target that runs the tests under AddressSanitizer.
+SANITIZED = bool(os.environ.get("DLFERRY_SANITIZED"))
 
 GO_LIBRARY = Path(dlferry.__file__).parent / "libdlferry.so"
 
@@ -20,6 +24,10 @@ def requires(*names):
     assert "numpy" not in names, "NumPy is a declared dependency of the tests"
     missing = [n for n in names if importlib.util.find_spec(n) is None]
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}, not installed for this Python")
+
+
+def without_sanitizer(reason):
+    return pytest.mark.skipif(SANITIZED, reason=f"not under AddressSanitizer: {reason}")
 
 
 def compiler():
