@@ -6,10 +6,15 @@
 #include "core.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { NOT_LOADED, LOADED, LOST, MISSING };
 static int state;
@@ -76,8 +81,39 @@ static int library_path(char *out, size_t size)
     return snprintf(out, size, "%.*slibdlferry.so", directory, info.dli_fname) < (int)size ? 0 : -1;
 }
 
+/* DLFERRY_AFTER_FORK=reload: a forked child may open a Go runtime of its own. The parent's stays in memory, dead. */
+static int may_reload(void)
+{
+    const char *policy = getenv("DLFERRY_AFTER_FORK");
+    return policy && strcmp(policy, "reload") == 0;
+}
+
+/*
+ * Another file with the same content, so that dlopen does not hand out the library that is open already. The descriptor stays open: its number is part of the
+ * name that dlopen remembers, and must not come again in a child of this child.
+ */
+static int private_copy(char *path, size_t size)
+{
+    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    if (from < 0)
+        return -1;
+    int to = (int)syscall(SYS_memfd_create, "libdlferry", 1 /* MFD_CLOEXEC */);
+    int64_t left = to < 0 || fstat(from, &info) ? -1 : (int64_t)info.st_size;
+    while (left > 0) {
+        const ssize_t n = sendfile(to, from, NULL, (size_t)left);
+        left = n > 0 ? left - n : -1;
+    }
+    close(from);
+    if (left == 0 && snprintf(path, size, "/proc/self/fd/%d", to) < (int)size)
+        return 0;
+    if (to >= 0)
+        close(to);
+    return -1;
+}
+
 /* Runs without the GIL: opening starts the Go runtime, which takes milliseconds. NULL, or why it failed. */
-static const char *load(char *text, size_t size)
+static const char *load(int private, char *text, size_t size)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < MIN_ADDRESS_SPACE) {
@@ -87,6 +123,8 @@ static const char *load(char *text, size_t size)
     char path[4096];
     if (library_path(path, sizeof path))
         return "the folder of the extension is unknown";
+    if (private && private_copy(path, sizeof path))
+        return "no private copy of it could be made for the forked child";
     __atomic_store_n(&touched, 1, __ATOMIC_RELEASE);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -112,7 +150,7 @@ static const char *load(char *text, size_t size)
 
 static int raise_lost(void)
 {
-    PyErr_SetString(PyExc_RuntimeError, "dlferry: Go cannot run in a forked child whose parent had started it, got a call that needs Go; use the spawn or forkserver start method, or fork before the first such call");
+    PyErr_SetString(PyExc_RuntimeError, "dlferry: Go cannot run in a forked child whose parent had started it, got a call that needs Go; use the spawn or forkserver start method, fork before the first such call, or set DLFERRY_AFTER_FORK=reload");
     return -1;
 }
 
@@ -121,7 +159,7 @@ static int ensure(void)
     const int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
     if (now == LOADED)
         return 0;
-    if (now == LOST)
+    if (now == LOST && !may_reload())
         return raise_lost();
     if (now == MISSING) {
         PyErr_SetString(PyExc_RuntimeError, "dlferry: the Go library did not open when it was first needed; python -m dlferry demo in a new process says why");
@@ -131,7 +169,7 @@ static int ensure(void)
     const char *why = NULL;
     PyThreadState *ts = PyEval_SaveThread();
     pthread_mutex_lock(&loading);
-    if (state == NOT_LOADED && !(why = load(text, sizeof text)))
+    if ((state == NOT_LOADED || state == LOST) && !(why = load(state == LOST, text, sizeof text)))
         __atomic_store_n(&state, LOADED, __ATOMIC_RELEASE);
     if (why)
         __atomic_store_n(&state, MISSING, __ATOMIC_RELEASE);
@@ -143,7 +181,11 @@ static int ensure(void)
     return -1;
 }
 
-int dlf_go_usable(void) { return __atomic_load_n(&state, __ATOMIC_ACQUIRE) <= LOADED; }
+int dlf_go_usable(void)
+{
+    const int now = __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+    return now <= LOADED || (now == LOST && may_reload());
+}
 
 static int64_t frame_bytes(const DlfFrame *frame)
 {
