@@ -31,6 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._explain import Explanation
+
     __version__: str
     bool: DType
     int2: DType
@@ -75,6 +77,7 @@ __all__ = [
     "asarray",
     "convert",
     "empty",
+    "explain",
     "from_address",
     "from_buffer",
     "from_dlpack",
@@ -85,6 +88,31 @@ __all__ = [
     "wrap_pointer",
     "zeros",
 ]
+
+
+def explain(x: Any, /) -> Explanation:
+    """What an object is to DLPack, and which libraries would take it.
+
+    Parameters
+    ----------
+    x : object
+        A tensor of any library, a raw capsule, or something that turned out to be neither.
+
+    Returns
+    -------
+    Explanation
+        Prints as text, shows a picture of the memory in notebooks, and gives a dict to programs (`as_dict`): element type, device, layout,
+        capsules, exchange table, what is wrong with it, and for each library that is installed whether it would share the memory, copy it
+        or refuse it, with a way out.
+
+    Notes
+    -----
+    Libraries that are imported are asked ("tried"), others judged ("by rule"); none is imported. Capsules that ``x`` gives are read and freed,
+    a raw capsule stays as it is, and memory is never written. Errors of ``x`` are findings; they are not raised.
+    """
+    from ._explain import explain as run
+
+    return run(x)
 
 
 # What C calls for the rarer cases. Each loads its module when it is first needed and puts that in its own place.
