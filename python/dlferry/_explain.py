@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ._peers import Peer
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "tried"]
 
 _MOST_BYTES = 1 << 26  # larger tensors are not given to libraries that copy, only to look
 _MOST_VALUES = 1024  # so many are compared
@@ -307,7 +307,7 @@ def _consumers(x: Any, found: dict[str, Any], r: Reading | None, asked: _Asked) 
     rows = found["consumers"] = []
     expected = None
     nbytes = found.get("nbytes", 0)
-    row = _tried("dlferry", _our_version(), lambda: _core.from_dlpack(x), r, None)
+    row = tried("dlferry", _our_version(), lambda: _core.from_dlpack(x), r, None)
     accepted = row["verdict"] in ("zero-copy", "copy")
     rows.append(row)
     if not accepted:
@@ -327,7 +327,7 @@ def _consumers(x: Any, found: dict[str, Any], r: Reading | None, asked: _Asked) 
         harmful = rule is not None and rule.kind == "changes" and "offset" in rule.why  # would make it read memory that is not the tensor's
         copies = nbytes > _MOST_BYTES and (peer.copies or peer.aligned > 1)
         if module is not None and take is not None and not harmful and not copies:
-            row = _tried(peer.name, version, lambda take=take, module=module: take(module, x), r, expected)  # type: ignore[misc]
+            row = tried(peer.name, version, lambda take=take, module=module: take(module, x), r, expected)  # type: ignore[misc]
             if row["verdict"] == "refuses" and rule is not None and rule.kind in ("refuses", "changes"):
                 row["way_out"] = row["way_out"] or rule.way_out
             elif row["verdict"] in ("copy", "changes") and rule is not None and rule.kind == row["verdict"]:
@@ -374,7 +374,7 @@ def _by_rule(found: dict[str, Any], r: Reading, *, versioned: bool, legacy: bool
         rows.append(_row(peer.name, version, rule, "by rule"))
 
 
-def _tried(name: str, version: str | None, take: Callable[[], Any], r: Reading | None, expected: list[bytes] | None) -> dict[str, Any]:
+def tried(name: str, version: str | None, take: Callable[[], Any], r: Reading | None, expected: list[bytes] | None) -> dict[str, Any]:
     """What happens when the library takes it. What it makes is dropped at once."""
     try:
         with warnings.catch_warnings():
@@ -395,20 +395,21 @@ def _tried(name: str, version: str | None, take: Callable[[], Any], r: Reading |
         return _row(name, version, Verdict("changes", "comes out with other values"), "tried")
     if not shares and r.size:
         return _row(name, version, Verdict("copy"), "tried")
-    dropped = r.readonly and not (seen.readonly or (seen.readonly is None and _is_readonly(result)))
-    if dropped:
+    readonly = bool(seen.readonly) or (seen.readonly is None and _is_readonly(result))
+    if r.readonly and not readonly:
         verdict = Verdict("zero-copy", "gives a writable view of this read-only memory", f'dlferry.convert(x, "{name}") copies first')
-        return _row(name, version, verdict, "tried")
-    return _row(name, version, Verdict("zero-copy"), "tried")
+        return _row(name, version, verdict, "tried", readonly=readonly)
+    return _row(name, version, Verdict("zero-copy"), "tried", readonly=readonly)
 
 
-def _row(name: str, version: str | None, verdict: Verdict, basis: str, *, error: str | None = None) -> dict[str, Any]:
+def _row(name: str, version: str | None, verdict: Verdict, basis: str, *, error: str | None = None, readonly: bool | None = None) -> dict[str, Any]:
     return {
         "name": name,
         "version": version,
         "verdict": verdict.kind,
         "basis": basis,
         "error": error,
+        "readonly": readonly,
         "why": verdict.why,
         "way_out": verdict.way_out,
     }
