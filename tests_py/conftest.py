@@ -1,4 +1,5 @@
 import gc
+import os
 import sys
 from pathlib import Path
 
@@ -16,8 +17,8 @@ except ImportError:  # declared for the tests, yet the packaging tests run witho
     pass
 else:
     settings.register_profile("quick", max_examples=60, deadline=None)
-    settings.register_profile("long", max_examples=5000, deadline=None)
-    settings.load_profile("quick")
+    settings.register_profile("long", max_examples=1500, deadline=None)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 @pytest.hookimpl(hookwrapper=True)

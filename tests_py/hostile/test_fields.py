@@ -151,6 +151,11 @@ def test_what_is_accepted_is_right_and_what_is_not_is_given_back(f, copy):
     unaligned = host and expected is not None and t.data and (t.data + t.off) % (16 if t.ty.code in (4, 5) else align_of)
     if expected == "far" and host and (copy or unaligned):
         return  # reads memory that is not there
+    count = 1
+    for n in t.shape[: t.ndim] if expected is not None and t.ndim else ():
+        count *= n
+    if host and (copy or unaligned) and count > 1 << 16:
+        return  # strides of zero make a small memory large: the copy is as large
     try:
         x = g.from_dlpack(f, copy=copy)
     except BufferError:
@@ -164,7 +169,8 @@ def test_what_is_accepted_is_right_and_what_is_not_is_given_back(f, copy):
             and x.itemsize == size
             and (x.dtype.code, x.dtype.bits, x.dtype.lanes) == (t.ty.code, t.ty.bits, t.ty.lanes)
         )
-        assert x.device == ((1, 0) if copy or unaligned else (t.dev.type, 0 if host else t.dev.id))
+        trusted = f.ver and f.m.flags & 3 == 2  # the producer says that it made a private copy
+        assert x.device == ((1, 0) if unaligned or (copy and not trusted) else (t.dev.type, 0 if host else t.dev.id))
         shares = x.size == 0 or x.data_ptr() == (t.data or 0) + t.off or t.dev.type not in POINTERS
         if shares and not copy:
             assert x.readonly == bool(f.ver and f.m.flags & 1)
