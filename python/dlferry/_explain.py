@@ -124,6 +124,7 @@ class _Asked:
     def __init__(self, x: Any) -> None:
         self.findings: list[str] = []
         self.keywords: list[str] = []
+        self.gave_capsule = False
         self.versioned: Reading | Exception | None = None
         self.legacy: Reading | Exception | None = None
         first = self._ask(x, {"max_version": VERSION})
@@ -145,12 +146,13 @@ class _Asked:
         try:
             capsule = x.__dlpack__(**keywords)
         except Exception as e:
-            return e
+            return e.with_traceback(None)  # its frames would keep x
+        self.gave_capsule = True
         try:
             found = _capsule.read(capsule)
         except Unreadable as e:
             self.findings.append(str(e))
-            return e
+            return e.with_traceback(None)
         if not found.frees_itself:
             note = "its capsules have no destructor: one that nobody takes is never freed"
             if note not in self.findings:
@@ -313,8 +315,10 @@ def _consumers(x: Any, found: dict[str, Any], r: Reading | None, asked: _Asked) 
     if not accepted:
         row["way_out"] = _way_out(found, "dlferry")
     if accepted and r is not None and r.device[0] == 1 and r.size <= _MOST_VALUES:
-        expected = _values_of(x, r.versioned)
+        expected = _values_of(x)
     negative = any("negative bit" in n for n in found["findings"])
+    # Libraries exist that crash on a struct with nothing behind its pointers: what dlferry refuses is not given to others.
+    doubtful = asked.gave_capsule and not accepted
     absent = []
     for peer in PEERS:
         version = version_of(peer)
@@ -326,12 +330,14 @@ def _consumers(x: Any, found: dict[str, Any], r: Reading | None, asked: _Asked) 
         take = peer.take
         harmful = rule is not None and rule.kind == "changes" and "offset" in rule.why  # would make it read memory that is not the tensor's
         copies = nbytes > _MOST_BYTES and (peer.copies or peer.aligned > 1)
-        if module is not None and take is not None and not harmful and not copies:
+        if module is not None and take is not None and not harmful and not copies and not doubtful:
             row = tried(peer.name, version, lambda take=take, module=module: take(module, x), r, expected)  # type: ignore[misc]
             if row["verdict"] == "refuses" and rule is not None and rule.kind in ("refuses", "changes"):
                 row["way_out"] = row["way_out"] or rule.way_out
             elif row["verdict"] in ("copy", "changes") and rule is not None and rule.kind == row["verdict"]:
                 row["why"], row["way_out"] = rule.why, rule.way_out
+        elif doubtful and (rule is None or rule.kind in ("zero-copy", "copy")) and not negative:
+            row = _row(peer.name, version, Verdict("unknown", "not tried, since dlferry refuses it"), "by rule")
         elif rule is None:
             by_table = peer.table and found["exchange_table"] is not None
             verdict = Verdict("unknown", "asks the exchange table") if by_table else Verdict("refuses", "there is no capsule to take")
@@ -436,10 +442,11 @@ def _is_readonly(result: Any) -> bool:
     return getattr(getattr(result, "flags", None), "writeable", True) is False
 
 
-def _values_of(x: Any, versioned: bool) -> list[bytes] | None:
+def _values_of(x: Any) -> list[bytes] | None:
+    """As dlferry reads them; a capsule of ``x`` that nobody takes may never be freed."""
     try:
-        capsule = x.__dlpack__(max_version=VERSION) if versioned else x.__dlpack__()
-        return _capsule.read(capsule, values=_MOST_VALUES).values
+        with _core.from_dlpack(x) as t:
+            return _capsule.read(t.__dlpack__(max_version=VERSION), values=_MOST_VALUES).values
     except Exception:
         return None
 
