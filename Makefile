@@ -2,8 +2,11 @@
 # PYTHON=python3.12 names the interpreter for .venv; without it the best one that is found is taken.
 PYTHON ?= python3
 
+FUZZTIME ?= 60s
+export FUZZTIME
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants asan wheel sdist clean
+.PHONY: help demo test check format lint variants asan fuzz wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -29,6 +32,9 @@ format: ## format the Go and Python sources in place
 	$(DEV)
 
 asan: ## the tests under AddressSanitizer and UBSan
+	$(DEV)
+
+fuzz: ## the fuzzers, each for FUZZTIME (60s)
 	$(DEV)
 
 wheel: ## build dist/dlferry-*.whl
