@@ -141,7 +141,7 @@ class Peer:
             return Verdict("changes", "copies and rounds to fewer bits" + (" unless jax_enable_x64 is set" if self.name == "jax" else ""), _cast(x))
         if x.dtype not in self.takes:
             return Verdict("unknown", f"{x.dtype} was not tried", f"import {self.module} and explain again")
-        if self.copies:
+        if self.copies and x.size:
             return Verdict("copy", "copies CPU memory always")
         if x.device[0] == 1 and x.size and x.address % self.aligned:
             return Verdict("copy", f"shares only memory aligned to {self.aligned} bytes", "memory of dlferry is: dlferry.from_dlpack(x, copy=True)")
@@ -229,8 +229,8 @@ PEERS = (
     Peer("cupy", "cupy", ("cupy", "cupy-cuda12x", "cupy-cuda13x"), _from_dlpack, takes=_COMMON, devices=_GPU),
     Peer(
         "mlx", "mlx.core", ("mlx",), _from_dlpack,
-        takes=_REALS - {"float64"} | {"bool", "bfloat16", "complex64"}, layout="forward", devices=frozenset({1, 8}), copies=True,
-        rounds=frozenset({"float64"}),
+        takes=_REALS - {"float64"} | {"bool", "bfloat16", "complex64"}, refuses=_FLOAT8 | {"complex32"}, layout="forward", devices=frozenset({1, 8}), copies=True,
+        rounds=frozenset({"float64", "complex128"}),
     ),
     Peer(
         "pyarrow", "pyarrow", ("pyarrow",), _pyarrow,
@@ -238,7 +238,7 @@ PEERS = (
     ),
     Peer(
         "onnxruntime", "onnxruntime", ("onnxruntime", "onnxruntime-gpu"), _onnxruntime,
-        kinds="legacy", takes=_REALS | {"bool", "bfloat16"}, refuses=_COMPLEX, layout="compact", devices=frozenset({1, 2}),
+        kinds="legacy", takes=_REALS | {"bool", "bfloat16", "float8_e4m3fn", "float8_e5m2"}, refuses=_COMPLEX, layout="compact", devices=frozenset({1, 2}),
     ),
     Peer(
         "tensorflow", "tensorflow", ("tensorflow", "tensorflow-cpu"), _tensorflow,
