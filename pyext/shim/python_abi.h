@@ -233,6 +233,7 @@ DLF_PY PyObject *PyImport_GetModule(PyObject *);
 DLF_PY PyThreadState *PyEval_SaveThread(void);
 DLF_PY void PyEval_RestoreThread(PyThreadState *);
 DLF_PY PyThreadState *PyGILState_GetThisThreadState(void);
+DLF_PY int Py_IsInitialized(void);
 DLF_PY int Py_AddPendingCall(int (*)(void *), void *);
 DLF_PY PyInterpreterState *PyInterpreterState_Get(void);
 DLF_PY int64_t PyInterpreterState_GetID(PyInterpreterState *);

@@ -87,11 +87,15 @@ static int drain_pending(void *unused)
 
 static void python_end(DlfStorage *st)
 {
+    const int exiting = __atomic_load_n(&closed, __ATOMIC_ACQUIRE);
+    /* Once finalization began, the thread states that attached() compares may be gone. */
+    if (exiting && !Py_IsInitialized())
+        return;
     if (attached()) {
         finish_now(st);
         return;
     }
-    if (__atomic_load_n(&closed, __ATOMIC_ACQUIRE))
+    if (exiting)
         return;
     __atomic_fetch_add(&length, 1, __ATOMIC_RELAXED);
     DlfStorage *head = __atomic_load_n(&dlf_queue_head, __ATOMIC_RELAXED);

@@ -61,13 +61,16 @@ def _table(t: Tensor, module: Any, cls: Any) -> Any:
 def _numpy(t: Tensor, module: Any, cls: Any) -> Any:
     try:
         return module.from_dlpack(t)
-    except BufferError as e:
-        if t.device != (1, 0):
-            raise
-        if t.dtype in _NUMPY:
+    except (BufferError, RuntimeError) as e:
+        on_cpu = t.device == (1, 0)
+        if on_cpu and t.dtype in _NUMPY:
             return module.asarray(memoryview(t))  # NumPy before 2.1 asks for a capsule that cannot say read-only
-        e.add_note(_without_numpy(t.dtype))
-        raise
+        advice = _without_numpy(t.dtype) if on_cpu else "copy it to the cpu with its own library"
+        if isinstance(e, BufferError):
+            e.add_note(advice)
+            raise
+        # NumPy before 2.5
+        raise BufferError(f"convert: tensor, got {t.dtype} on {t.device}, want one that NumPy can hold ({e}); {advice}") from e
 
 
 def _without_numpy(dtype: DType) -> str:

@@ -278,7 +278,7 @@ def numpy(self: Tensor, /) -> Any:
     if _numpy_from_dlpack is not None:
         try:
             return _numpy_from_dlpack(self)
-        except BufferError:
+        except (BufferError, RuntimeError):
             pass  # the slow way says what to do instead
     array = _core.convert(self, "numpy")
     _numpy_from_dlpack = sys.modules["numpy"].from_dlpack
