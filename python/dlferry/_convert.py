@@ -70,7 +70,13 @@ def _numpy(t: Tensor, module: Any, cls: Any) -> Any:
             e.add_note(advice)
             raise
         # NumPy before 2.5
-        raise BufferError(f"convert: tensor, got {t.dtype} on {t.device}, want one that NumPy can hold ({e}); {advice}") from e
+        raise _noted(BufferError(f"convert: tensor, got {t.dtype} on {t.device}, want one that NumPy can hold ({e})"), advice) from e
+
+
+def _noted(error: BufferError, note: str) -> BufferError:
+    # Not in the caller: a local name for what it raises would be a cycle through the traceback, and keep the tensor.
+    error.add_note(note)
+    return error
 
 
 def _without_numpy(dtype: DType) -> str:
