@@ -296,6 +296,10 @@ int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, con
     char name[48];
     switch (e->kind) {
     case DLF_BOOL: {
+        if (dlf_py_has(value, PyType_FLAG_UNICODE)) {
+            PyErr_Format(PyExc_TypeError, "%s: value, got %R, want a bool or a number", function, value);
+            return -1;
+        }
         const int truth = PyObject_IsTrue(value);
         if (truth < 0)
             return -1;

@@ -54,7 +54,7 @@ static PyMethodDef methods[] = {
      "empty($module, shape, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor, 64-byte aligned, with whatever values its memory holds."},
     {"zeros", FAST(dlf_zeros), METH_FASTCALL | METH_KEYWORDS, "zeros($module, shape, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor of zeros, 64-byte aligned."},
     {"full", FAST(dlf_full), METH_FASTCALL | METH_KEYWORDS,
-     "full($module, shape, fill_value, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor of one value, 64-byte aligned. ValueError if the value does not fit the dtype."},
+     "full($module, shape, fill_value, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor of one value, 64-byte aligned. ValueError if an integer does not fit the dtype; a float beyond the range becomes infinite."},
     {"from_address", dlf_from_address, METH_O,
      "from_address($module, address, /)\n--\n\n"
      "Takes ownership of the DLManagedTensorVersioned at an address, exactly once: its deleter runs when the tensor and its exports are gone, or at once if it is refused.\n"

@@ -24,7 +24,7 @@ __all__ = ["convert"]
 class _Target:
     """How one library takes tensors."""
 
-    __slots__ = ("keeps_readonly", "layout", "make", "module", "shares_host", "type_name", "wide")
+    __slots__ = ("keeps_readonly", "layout", "make", "module", "narrows", "shares_host", "type_name")
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class _Target:
         keeps_readonly: bool = False,
         layout: str = "any",
         shares_host: bool = True,
-        wide: Callable[[Any], bool] | None = None,
+        narrows: Callable[[Any], tuple[str, ...]] | None = None,
     ) -> None:
         self.module = module  # what to import
         self.type_name = type_name  # the tensor type in it
@@ -43,7 +43,7 @@ class _Target:
         self.keeps_readonly = keeps_readonly  # false: gives a writable view of read-only memory
         self.layout = layout  # any; forward: no negative strides; dense: no gaps; compact: row-major
         self.shares_host = shares_host  # false: copies CPU memory
-        self.wide = wide  # whether 64-bit types stay as they are; None: always
+        self.narrows = narrows  # the dtypes whose values it would round; None: none
 
 
 def _from_dlpack(t: Tensor, module: Any, cls: Any) -> Any:
@@ -100,12 +100,12 @@ def _jax(t: Tensor, module: Any, cls: Any) -> Any:
     return dlpack.from_dlpack(t)
 
 
-def _jax_is_wide(module: Any) -> bool:
-    return bool(module.config.jax_enable_x64)
+def _jax_narrows(module: Any) -> tuple[str, ...]:
+    return () if module.config.jax_enable_x64 else ("int64", "uint64", "float64", "complex128")
 
 
-def _mlx_is_wide(module: Any) -> bool:
-    return False
+def _mlx_narrows(module: Any) -> tuple[str, ...]:
+    return ("float64", "complex128")
 
 
 def _tensorflow(t: Tensor, module: Any, cls: Any) -> Any:
@@ -124,8 +124,8 @@ _TARGETS = {
     "numpy": _Target("numpy", "ndarray", _numpy, keeps_readonly=True),
     "torch": _Target("torch", "Tensor", _table, layout="forward"),
     "cupy": _Target("cupy", "ndarray", _cupy, shares_host=False),
-    "jax": _Target("jax", "Array", _jax, keeps_readonly=True, layout="dense", wide=_jax_is_wide),
-    "mlx": _Target("mlx.core", "array", _from_dlpack, layout="forward", shares_host=False, wide=_mlx_is_wide),
+    "jax": _Target("jax", "Array", _jax, keeps_readonly=True, layout="dense", narrows=_jax_narrows),
+    "mlx": _Target("mlx.core", "array", _from_dlpack, layout="forward", shares_host=False, narrows=_mlx_narrows),
     "tensorflow": _Target("tensorflow", "Tensor", _tensorflow, layout="compact"),
     "paddle": _Target("paddle", "Tensor", _table),
     "tvm_ffi": _Target("tvm_ffi", "Tensor", _from_dlpack),
@@ -157,7 +157,6 @@ _TYPES = {
     ("dpnp", "dpnp_array"): "dpnp",
 }
 
-_WIDE = ("int64", "uint64", "float64", "complex128")
 _NUMPY = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",
@@ -234,7 +233,7 @@ def _leaf(x: Any, target: _Target, module: Any, cls: Any, copy: bool | None) -> 
         raise BufferError(
             f"convert: copy=False, got CPU memory, want memory that {target.module} can share: it always copies this; copy=None lets it"
         )
-    if target.wide is not None and t.dtype in _WIDE and not target.wide(module):
+    if target.narrows is not None and t.dtype in target.narrows(module):
         enable = "; or jax.config.update('jax_enable_x64', True)" if target.module == "jax" else ""
         raise BufferError(
             f"convert: dtype, got {t.dtype}, want at most 32 bits a number: {target.module} would round the values; cast first with astype(){enable}"
