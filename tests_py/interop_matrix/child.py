@@ -11,6 +11,7 @@ A cell is `DIRECTION/CASE`; its outcome is one of
     -            the library cannot make this case
     skip         not tried, for the reason given
     float32 ...  another dtype came out
+    ... when read  taken, but reading it raises
     WRONG ...    wrong values, shape or strides, a leak, or entries that disagree
 
 with `+ro` where the result says that it is read-only, and `+rw` where read-only memory came out as writable.
@@ -28,6 +29,7 @@ import time
 import weakref
 
 import dlferry as g
+from dlferry._convert import _resolve
 
 from . import adapters, cases
 
@@ -55,7 +57,7 @@ def settled(floor):
 
 def error(e):
     text = str(e).strip()
-    kind = type(e).__name__
+    kind = "WRONG type" if isinstance(e, AssertionError) else type(e).__name__
     if type(e) is BufferError and OURS.search(text):
         kind = "refused"
     notes = getattr(e, "__notes__", ())
@@ -202,7 +204,23 @@ def way(adapter, direction):
     if direction == "own":
         return adapter.own
     to = adapter.target_type()
-    return (lambda t: g.convert(t, to)) if direction == "convert" else (lambda t: g.convert(t, to, copy=False))
+    copy = None if direction == "convert" else False
+
+    def convert(t):
+        x = g.convert(t, to, copy=copy)
+        if not isinstance(x, _resolve(to)[2]):
+            raise AssertionError(f"convert to {to} gives a {type(x).__module__}.{type(x).__name__}")
+        return x
+
+    return convert
+
+
+def look(adapter, case, x, pointer):
+    try:
+        said, values = adapter.view(x), adapter.values(x)
+    except Exception as e:
+        return f"{type(e).__name__} when read", str(e)
+    return compare(case, said, values, pointer, case.readonly)
 
 
 def consume(adapter, case, direction):
@@ -220,17 +238,17 @@ def consume(adapter, case, direction):
     del memory
     try:
         x = take(t)
-        y = take(t)
+        y = take(t) if adapter.twice else x
     except Exception as e:
         result, why = error(e)
         del e
     else:
-        result, why = compare(case, adapter.view(x), adapter.values(x), pointer, case.readonly)
+        result, why = look(adapter, case, x, pointer)
         if result.startswith(("share", "copy", "empty")):
             del x  # one of two goes, then the tensor: the memory stays
             del t
             gc.collect()
-            again, more = compare(case, adapter.view(y), adapter.values(y), pointer, case.readonly)
+            again, more = look(adapter, case, y, pointer)
             if again != result:
                 result, why = "WRONG after the tensor went", f"{result} then {again}; {more}"
         x = y = None
@@ -354,15 +372,17 @@ def cells(adapter):
         yield f"{direction}/{cases.BIG}", lambda d=direction: big(adapter, d)
 
 
+LINES = sys.stdout
+
+
 def say(kind, *rest):
-    print(json.dumps([kind, *rest]), flush=True)
+    print(json.dumps([kind, *rest]), file=LINES, flush=True)
 
 
 def main():
-    # What a library prints by itself must not get between the lines.
-    lines = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    sys.stdout = lines
+    global LINES
+    LINES = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints by itself must not get between the lines
     name, *done = sys.argv[1:]
     adapter = adapters.ADAPTERS[name]()
     try:
