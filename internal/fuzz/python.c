@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     PyObject ob_base;
     double value[2];
+    long long integer;
 } Number;
 
 static void plain_dealloc(PyObject *o)
@@ -159,8 +160,25 @@ static PyObject *number(PyTypeObject *type, double re, double im)
     return (PyObject *)v;
 }
 
-PyObject *PyLong_FromLongLong(long long v) { return number(&long_type, (double)v, 0); }
-PyObject *PyLong_FromUnsignedLongLong(unsigned long long v) { return number(&long_type, (double)v, 0); }
+PyObject *PyLong_FromLongLong(long long v)
+{
+    PyObject *o = number(&long_type, (double)v, 0);
+    if (o)
+        ((Number *)o)->integer = v;
+    return o;
+}
+
+PyObject *PyLong_FromUnsignedLongLong(unsigned long long v) { return PyLong_FromLongLong((long long)v); }
+long long PyLong_AsLongLong(PyObject *o) { return ((Number *)o)->integer; }
+
+PyObject *PyNumber_Index(PyObject *o)
+{
+    if (Py_TYPE(o) == &long_type)
+        return Py_NewRef(o);
+    PyErr_SetString(PyExc_TypeError, "no int");
+    return NULL;
+}
+
 PyObject *PyFloat_FromDouble(double v) { return number(&number_type, v, 0); }
 PyObject *PyComplex_FromDoubles(double re, double im) { return number(&number_type, re, im); }
 PyObject *PyBool_FromLong(long v) { return Py_NewRef(&truths[v != 0]); }

@@ -112,6 +112,8 @@ typedef struct {
 
 static int is_one_of(int32_t x, const char *set) { return x > 0 && x < 32 && strchr(set, x) != NULL; }
 
+static int is_pointers(int32_t type) { return is_one_of(type, "\1\2\3\12\13\15"); }
+
 static int fits(Wide x) { return x <= INT64_MAX && x > INT64_MIN; }
 
 static Expected expect(const DlfTensor *t, uint64_t flags)
@@ -149,7 +151,7 @@ static Expected expect(const DlfTensor *t, uint64_t flags)
     const Wide first = (Wide)(uintptr_t)t->data + t->byte_offset;
     if (t->byte_offset > INT64_MAX || (e.size && !t->data))
         return e;
-    if (is_one_of(t->device.type, "\1\2\3\12\13\15")) {
+    if (is_pointers(t->device.type)) {
         if (first > UINT64_MAX || first + e.high > UINT64_MAX || first + e.low < 0)
             return e;
     } else if (!fits(e.high + t->byte_offset) || (is_one_of(t->device.type, "\4\7\10\17") && (Wide)t->byte_offset + e.low < 0)) {
@@ -237,7 +239,70 @@ static void use(PyObject *o, const Expected *e)
     Py_XDECREF(copy);
 }
 
-static void finish(PyObject *o, const DlfTensor *x, const Expected *e, int may_fail)
+static PyObject *view_of(PyObject *o, int ndim, const int64_t *shape, const int64_t *strides, int64_t offset)
+{
+    PyObject *args[4] = {o, dlf_tuple(shape, ndim), dlf_tuple(strides, ndim), PyLong_FromLongLong(offset)};
+    PyObject *v = args[1] && args[2] && args[3] ? dlf_view(NULL, args, 4) : NULL;
+    for (int i = 1; i < 4; i++)
+        Py_XDECREF(args[i]);
+    return v;
+}
+
+/* Views never leave the tensor's memory, and an assignment is as if the values had been taken first, however the two overlap. */
+static void views(PyObject *o, const Expected *e, Source *s)
+{
+    static char taken[MEMORY * 16], before[MEMORY];
+    DlfTensorObject *t = (DlfTensorObject *)o;
+    const int ndim = byte(s) % 4;
+    int64_t shape[4], strides[2][4];
+    PyObject *v[2] = {NULL, NULL};
+    Wide size = 1;
+    for (int i = 0; i < ndim; i++)
+        size *= shape[i] = extent(s), size = fits(size) ? size : INT64_MAX;
+    for (int k = 0; k < 2; k++) {
+        DlfTensor x = t->t;
+        for (int i = 0; i < ndim; i++)
+            strides[k][i] = number(s);
+        const int64_t offset = number(s);
+        x.ndim = ndim, x.shape = shape, x.strides = strides[k];
+        /* What it is once moved; without elements it stays where it is. */
+        const Wide shift = size ? (Wide)offset * e->item : 0, start = (Wide)(is_pointers(x.device.type) ? (uintptr_t)x.data : x.byte_offset) + shift;
+        if (is_pointers(x.device.type))
+            x.data = (void *)(uintptr_t)start;
+        else
+            x.byte_offset = (uint64_t)start;
+        const Expected want = expect(&x, t->flags);
+        const int inside = want.valid && start >= 0 && start <= UINT64_MAX && (!size || (want.low + shift >= e->low && want.high + shift <= e->high));
+        v[k] = view_of(o, ndim, shape, strides[k], offset);
+        must(v[k] ? inside : !inside || PyErr_ExceptionMatches(PyExc_MemoryError), "a view is taken if it lies inside");
+        must(!v[k] == !!PyErr_Occurred(), "a view or an exception");
+        PyErr_Clear();
+    }
+    if (v[0] && v[1] && e->own && dlf_is_host(t->t.device.type) && size * e->item <= (Wide)sizeof taken && size <= MEMORY) {
+        const DlfTensor *to = &((DlfTensorObject *)v[0])->t, *from = &((DlfTensorObject *)v[1])->t;
+        const size_t item = (size_t)e->item;
+        int alone = 1; /* whether no two elements of the target meet: else the order decides */
+        memcpy(before, memory, MEMORY);
+        for (int64_t i = 0; i < (int64_t)size; i++)
+            memcpy(taken + (size_t)i * item, element(from, i, e->item), item);
+        for (int64_t i = 0; i < (int64_t)size && size < 64; i++)
+            for (int64_t k = 0; k < i; k++)
+                if (labs(element(to, i, e->item) - element(to, k, e->item)) < (long)item)
+                    alone = 0;
+        PyObject *r = dlf_assign(NULL, v, 2);
+        must(r || PyErr_ExceptionMatches(PyExc_MemoryError) || t->flags & DLF_FLAG_READ_ONLY, "a view of the same dtype can be assigned");
+        for (int64_t i = 0; r && alone && size < 64 && i < (int64_t)size; i++)
+            must(memcmp(element(to, i, e->item), taken + (size_t)i * item, item) == 0, "the target has the values from before");
+        must(r || memcmp(before, memory, MEMORY) == 0, "a refused assignment writes nothing");
+        memcpy(memory, before, MEMORY);
+        PyErr_Clear();
+        Py_XDECREF(r);
+    }
+    Py_XDECREF(v[0]);
+    Py_XDECREF(v[1]);
+}
+
+static void finish(PyObject *o, const DlfTensor *x, const Expected *e, int may_fail, Source *s)
 {
     if (!o) {
         must(PyErr_Occurred() != NULL && fake_error()[0], "a refusal has an exception with a text");
@@ -251,6 +316,7 @@ static void finish(PyObject *o, const DlfTensor *x, const Expected *e, int may_f
     if (((DlfTensorObject *)o)->t.data != x->data || deleted == 0) /* else a copy was made, because it was not aligned */
         same((DlfTensorObject *)o, x, deleted ? &(Expected){.size = e->size, .item = e->item} : e);
     use(o, e);
+    views(o, e, s);
     Py_DECREF(o);
     must(deleted == 1, "the owner of a tensor is called once, at its end");
 }
@@ -296,21 +362,21 @@ static void managed(Source *s, uint8_t how)
             Py_DECREF(o);
             must(deleted == 1, "the owner of what was copied is called once");
         } else {
-            finish(o, &x, &e, may_fail);
+            finish(o, &x, &e, may_fail, s);
         }
         fake_fail_at = 0;
         Py_DECREF(capsule);
     } else if (how & 1) {
-        finish(dlf_import_legacy(&m->legacy, "import"), &x, &e, may_fail);
+        finish(dlf_import_legacy(&m->legacy, "import"), &x, &e, may_fail, s);
     } else if (how & 8) {
         PyObject *o = dlf_import_versioned(&m->versioned, 1, "import");
         if (!o) {
             must(!deleted, "who keeps the tensor on failure still has it");
             deleted = 1;
         }
-        finish(o, &x, &e, may_fail);
+        finish(o, &x, &e, may_fail, s);
     } else {
-        finish(dlf_import_versioned(&m->versioned, 0, "import"), &x, &e, may_fail);
+        finish(dlf_import_versioned(&m->versioned, 0, "import"), &x, &e, may_fail, s);
     }
     fake_fail_at = 0;
     free(x.shape);
