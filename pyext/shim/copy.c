@@ -55,7 +55,7 @@ int dlf_overlap(const DlfTensor *a, const DlfTensor *b)
     return pa + la.low < pb + lb.high && pb + lb.low < pa + la.high;
 }
 
-static int go_copy(const DlfTensor *dst, const DlfTensor *src, const char *function)
+static int go_copy_once(const DlfTensor *dst, const DlfTensor *src, const char *function)
 {
     DlfFrame frame = {.op = DLF_OP_COPY, .a = dst, .b = src};
     if (dlf_go_call(&frame))
@@ -64,6 +64,40 @@ static int go_copy(const DlfTensor *dst, const DlfTensor *src, const char *funct
         return 0;
     dlf_raise_frame(function, &frame);
     return -1;
+}
+
+static void narrow(DlfTensor *t, int64_t *shape, const DlfTensor *of, int axis, int64_t start, int64_t count)
+{
+    DlfElement e;
+    dlf_element(of->dtype, DLF_FLAG_SUBBYTE_PADDED, &e);
+    *t = *of;
+    t->shape = shape;
+    memcpy(shape, of->shape, (size_t)of->ndim * sizeof *shape);
+    shape[axis] = count;
+    t->data = (char *)of->data + start * of->strides[axis] * e.size;
+}
+
+/* In pieces of a tenth of a second or so, with a look for Ctrl-C in between: an interrupted copy leaves the target half written. */
+static int go_copy(const DlfTensor *dst, const DlfTensor *src, int64_t bytes, const char *function)
+{
+    const int64_t pieces = bytes / DLF_SIGNAL_BYTES + 1;
+    if (pieces == 1)
+        return go_copy_once(dst, src, function);
+    int axis = 0;
+    for (int i = 1; i < dst->ndim; i++)
+        if (dst->shape[i] > dst->shape[axis])
+            axis = i;
+    const int64_t extent = dst->shape[axis], step = (extent + pieces - 1) / pieces;
+    for (int64_t start = 0; start < extent; start += step) {
+        DlfTensor d, s;
+        int64_t shape[2][DLF_MAX_NDIM];
+        const int64_t count = extent - start < step ? extent - start : step;
+        narrow(&d, shape[0], dst, axis, start, count);
+        narrow(&s, shape[1], src, axis, start, count);
+        if (go_copy_once(&d, &s, function) || PyErr_CheckSignals())
+            return -1;
+    }
+    return 0;
 }
 
 int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function)
@@ -81,7 +115,7 @@ int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorag
     for (int i = 0; i < 2; i++)
         if (held[i])
             dlf_storage_ref(held[i]);
-    int bad = go_copy(dst, src, function);
+    int bad = go_copy(dst, src, size * e.size, function);
     if (bad && !dlf_go_usable() && dlf_same_dtype(dst->dtype, src->dtype)) {
         PyErr_Clear();
         plain_copy(dst, src, size, (size_t)e.size);

@@ -7,6 +7,7 @@
 
 #define DLF_MAX_NDIM 64
 #define DLF_SMALL_COPY (64 * 1024)        /* below: a plain C loop beats a crossing */
+#define DLF_SIGNAL_BYTES (128 * 1024 * 1024) /* between two looks for Ctrl-C */
 #define DLF_NOGIL_BYTES (4 * 1024 * 1024) /* above: about 1 ms of work, so other Python threads may run */
 
 /* --- errors.c --- */

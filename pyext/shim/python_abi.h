@@ -220,6 +220,7 @@ DLF_PY PyObject *PyErr_Format(PyObject *, const char *, ...);
 DLF_PY PyObject *PyErr_NoMemory(void);
 DLF_PY PyObject *PyErr_Occurred(void);
 DLF_PY void PyErr_Clear(void);
+DLF_PY int PyErr_CheckSignals(void);
 DLF_PY int PyErr_ExceptionMatches(PyObject *);
 DLF_PY void PyErr_Fetch(PyObject **, PyObject **, PyObject **);
 DLF_PY void PyErr_Restore(PyObject *, PyObject *, PyObject *);
