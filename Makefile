@@ -6,12 +6,12 @@ FUZZTIME ?= 60s
 export FUZZTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants asan fuzz wheel sdist clean
+.PHONY: help demo test check format lint variants asan fuzz interop interop-all wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
 help: ## print these lines
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 demo: ## set up .venv with the wheel, NumPy and PyTorch, and run the demo
 	$(DEV)
@@ -19,7 +19,7 @@ demo: ## set up .venv with the wheel, NumPy and PyTorch, and run the demo
 test: ## build the wheel, run the Go tests and the Python tests
 	$(DEV)
 
-check: ## everything that CI runs: lint, test, variants
+check: ## everything that CI runs: lint, test, variants, interop
 	$(DEV)
 
 lint: ## formatting, vet, staticcheck, types, generated files, symbols of the wheel
@@ -35,6 +35,12 @@ asan: ## the tests under AddressSanitizer and UBSan
 	$(DEV)
 
 fuzz: ## the fuzzers, each for FUZZTIME (60s)
+	$(DEV)
+
+interop: ## the matrix of array libraries under 600 MB with dlferry, one process each
+	$(DEV)
+
+interop-all: ## the same with TensorFlow, PaddlePaddle, dpnp and cuda.core (6 GB); writes docs/reference/interop.md
 	$(DEV)
 
 wheel: ## build dist/dlferry-*.whl

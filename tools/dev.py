@@ -65,6 +65,8 @@ def setup(asked: str | None, wanted: Iterable[str]) -> None:
         "test": "what the tests need",
         "frameworks": "PyTorch, JAX, tvm-ffi (a large download)",
         "dev": "what the checks need",
+        "interop": "the libraries of the matrix under 600 MB",
+        "interop-all": "TensorFlow, PaddlePaddle, dpnp, cuda.core (a very large download)",
     }
     for group in wanted:
         VENV.install(group, lists[group], labels[group])
@@ -487,6 +489,20 @@ def other_pythons() -> None:
     gates(*[lambda python=python: one(python) for python in here.values()])
 
 
+def interop(*options: str) -> None:
+    """Real array libraries with dlferry, one process each; and the tests of the faults that their versions have."""
+    VENV.install_wheel(wheel())
+    gates(
+        lambda: stream("interop matrix", [sys.executable, "-m", "tools.interop", *options], cwd=ROOT),
+        lambda: pytest("faults of the libraries", "tests_py/interop_matrix", env={"DLFERRY_FRAMEWORKS": "all"}),
+    )
+
+
+def interop_all() -> None:
+    """The same with the heavy libraries; the tables go to docs/reference/interop.md."""
+    interop("--all", "--write")
+
+
 def gates(*checks: Callable[[], object]) -> None:
     """Run every check, also after one failed, and fail at the end."""
     failed = []
@@ -504,7 +520,7 @@ def gates(*checks: Callable[[], object]) -> None:
 
 def check() -> None:
     """Everything that CI runs."""
-    gates(lint, test, variants)
+    gates(lint, test, variants, interop)
 
 
 def clean() -> None:
@@ -524,8 +540,10 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "variants": (variants, ("test", "frameworks", "dev")),
     "asan": (asan, ("test",)),
     "fuzz": (fuzz, ()),
+    "interop": (interop, ("test", "frameworks", "interop")),
+    "interop-all": (interop_all, ("test", "frameworks", "interop", "interop-all")),
     "format": (reformat, ("dev",)),
-    "check": (check, ("test", "frameworks", "dev")),
+    "check": (check, ("test", "frameworks", "dev", "interop")),
 }
 
 

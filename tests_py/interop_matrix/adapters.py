@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import importlib
 import importlib.metadata
 import os
@@ -577,9 +576,9 @@ class Dpnp(Adapter):
 
     def load(self):
         # The .icd file of the pip package names a path of the machine that built it.
-        found = glob.glob(str(Path(sys.prefix, "lib", "libintelocl.so"))) or glob.glob(str(Path(np.__file__).parents[3], "libintelocl.so"))
-        if found and "OCL_ICD_FILENAMES" not in os.environ:
-            os.environ["OCL_ICD_FILENAMES"] = found[0]
+        library = Path(sys.prefix, "lib", "libintelocl.so")
+        if library.exists():
+            os.environ.setdefault("OCL_ICD_FILENAMES", str(library))
         import dpctl
 
         try:
