@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -564,6 +563,21 @@ class Strict(Adapter):
         return x._array.tolist()
 
 
+def sycl_queue():
+    """A queue of the CPU's SYCL device, or an ImportError that says what is missing."""
+    import dpctl
+
+    # The .icd file of Intel's package names a path of the machine that built it.
+    files = importlib.metadata.files("intel-opencl-rt") or ()
+    for file in files:
+        if file.name == "libintelocl.so":
+            os.environ.setdefault("OCL_ICD_FILENAMES", str(Path(file.locate()).resolve()))
+    try:
+        return dpctl.SyclQueue("opencl:cpu")
+    except Exception as e:
+        raise ImportError(f"no SYCL device of the CPU ({type(e).__name__}: {e})") from None
+
+
 class Dpnp(Adapter):
     """Real SYCL memory of a CPU device: (14, 0) to DLPack."""
 
@@ -576,15 +590,7 @@ class Dpnp(Adapter):
 
     def load(self):
         # The .icd file of the pip package names a path of the machine that built it.
-        library = Path(sys.prefix, "lib", "libintelocl.so")
-        if library.exists():
-            os.environ.setdefault("OCL_ICD_FILENAMES", str(library))
-        import dpctl
-
-        try:
-            self.queue = dpctl.SyclQueue("opencl:cpu")
-        except Exception as e:
-            raise ImportError(f"no SYCL device of the CPU ({type(e).__name__}: {e})") from None
+        self.queue = sycl_queue()
         super().load()
 
     def device(self):

@@ -492,7 +492,7 @@ EXPECT: dict[str, dict[str, str]] = {
             copy
             empty: no elements
             -: unaligned
-            refused: int64, uint64, float64, complex128
+            refused: float64, complex128
             ValueError: float8_*, float4_*
             freed: 200 of 1 MiB
             skip: over 2^31 elements

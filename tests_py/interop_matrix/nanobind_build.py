@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -34,8 +35,11 @@ def build():
     include = Path(nanobind.include_dir())
     key = hashlib.sha256(f"{SOURCE.read_text()}{importlib.metadata.version('nanobind')}{sys.version}{cxx}".encode()).hexdigest()[:16]
     built = ROOT / "build" / "interop" / key / f"{NAME}.so"
-    if not built.exists():
-        built.parent.mkdir(parents=True, exist_ok=True)
+    built.parent.mkdir(parents=True, exist_ok=True)
+    with open(built.with_name("lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two processes want it at once
+        if built.exists():
+            return built
         away = built.with_name(f"{os.getpid()}.so")
         robin = include.parent / "ext" / "robin_map" / "include"
         flags = ["-std=c++17", "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-DNDEBUG"]

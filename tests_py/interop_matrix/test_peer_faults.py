@@ -9,7 +9,7 @@ import importlib.util
 import textwrap
 
 import pytest
-from support import alone, requires
+from support import alone, requires, run
 
 START = """
 import gc, os, sys
@@ -299,8 +299,6 @@ def test_paddles_older_table_attribute_is_an_integer_or_a_capsule_and_either_is_
 
 @requires("paddle", "tensorflow")
 def test_paddle_after_tensorflow_dies_and_dlferry_imports_neither():
-    from support import run
-
     done = run("import tensorflow, paddle; print('both')", timeout=120, env=ENVIRONMENT)
     assert "both" not in done.stdout and done.returncode != 0, "it works now: take it off the page"
     shows("""
@@ -415,19 +413,21 @@ def test_a_table_attribute_that_is_an_integer_is_passed_over():
 # --- dpnp, nanobind, PyArrow, NumPy ---
 
 DPNP = """
-import sys
-from pathlib import Path
-library = Path(sys.prefix, "lib", "libintelocl.so")
-if library.exists():
-    os.environ.setdefault("OCL_ICD_FILENAMES", str(library))
-import dpctl
-queue = dpctl.SyclQueue("opencl:cpu")
+from interop_matrix.adapters import sycl_queue
+queue = sycl_queue()
 import dpnp
 """
 
 
+def sycl_device():
+    done = run("from interop_matrix.adapters import sycl_queue; sycl_queue()")
+    if done.returncode:
+        pytest.skip(f"needs a SYCL device of the CPU: {done.stderr.strip().splitlines()[-1]}")
+
+
 @requires("dpnp", "dpctl")
 def test_dpnp_exports_offsets_and_calls_arrays_without_axes_read_only():
+    sycl_device()
     shows(
         DPNP
         + """
