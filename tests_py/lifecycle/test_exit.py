@@ -89,7 +89,7 @@ def test_python_exit_functions_and_finalisers_may_use_tensors():
 
 @have_compiler()
 def test_a_deleter_on_a_foreign_thread_frees_our_memory_at_once(tmp_path):
-    # case B01: our own memory needs no interpreter
+    # case B09, https://github.com/apache/tvm-ffi/pull/529: our own memory needs no interpreter, so no thread state, with a GIL or without
     alone(
         PRELUDE
         + helper(tmp_path)
@@ -107,6 +107,7 @@ def test_a_deleter_on_a_foreign_thread_frees_our_memory_at_once(tmp_path):
 
 @have_compiler()
 def test_a_python_owner_released_on_a_foreign_thread_ends_on_a_python_thread(tmp_path):
+    # cases B09 and B14 https://github.com/SunDoge/dlpark/commit/d560cbd: a thread that Python does not know calls nothing of Python
     alone(
         PRELUDE
         + helper(tmp_path)
