@@ -347,7 +347,8 @@ def asan_python(tools: toolchain.Toolchain, go_env: dict[str, str], library: str
         "DLFERRY_SANITIZED": str(package),
     }
     try:
-        pytest("Python tests under AddressSanitizer", "-m", "not slow", "--ignore=tests_py/packaging", python=venv.python, env=env)
+        # UBSan writes to the error output itself and ends the process: pytest must not hold that back.
+        pytest("Python tests under AddressSanitizer", "-m", "not slow", "--capture=sys", "--ignore=tests_py/packaging", python=venv.python, env=env)
     finally:
         for log in sorted(logs.iterdir()):
             text = log.read_text(errors="replace")
