@@ -133,6 +133,8 @@ def test_foreign_tensors_accepted_and_refused_leave_nothing(fault):
         assert f.freed == 1
 
     growth = grows(work, N // 4)
+    if growth > 2 << 20:  # Go words refusals; its heap grows to its first collection, and then no more
+        growth = grows(work, N // 4)
     assert growth < 2 << 20, growth
 
 
