@@ -24,7 +24,7 @@ USE = {
 PARTS = {"torch": TORCH, "jax": JAX, "dlferry": OURS}
 
 
-@pytest.mark.parametrize("order", [o for n in (2, 3) for o in itertools.permutations(("torch", "jax", "dlferry"), n) if "dlferry" in o], ids=" ".join)
+@pytest.mark.parametrize("order", ["torch dlferry jax", "jax dlferry torch", "dlferry torch", "dlferry jax", "torch jax dlferry"])
 def test_any_order_works(order):
     order = order.split()
     for name in order:
