@@ -20,6 +20,10 @@ int dlf_parse(const DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, 
     const Py_ssize_t nkw = kwnames ? PyTuple_Size(kwnames) : 0;
     for (Py_ssize_t k = 0; k < nkw; k++) {
         PyObject *key = PyTuple_GetItem(kwnames, k);
+        if (!dlf_py_has(key, PyType_FLAG_UNICODE)) { /* f(**{1: 2}) reaches constructors as it is */
+            PyErr_Format(PyExc_TypeError, "%s: keyword argument, got %R, want a str", sig->function, key);
+            return -1;
+        }
         int i = sig->positional_only;
         while (i < n && PyUnicode_CompareWithASCIIString(key, sig->names[i]) != 0)
             i++;
@@ -76,9 +80,13 @@ int dlf_dims(PyObject *o, int64_t out[DLF_MAX_NDIM], const char *function, const
     const int is_tuple = dlf_py_has(o, PyType_FLAG_TUPLE);
     Py_ssize_t n = dlf_py_has(o, PyType_FLAG_UNICODE) ? -1 : is_tuple ? PyTuple_Size(o) : PySequence_Size(o);
     if (n < 0) {
+        if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
         PyErr_Clear();
         if (dlf_int64(o, out, function, what) == 0) /* NumPy's integer scalars are no int */
             return 1;
+        if (!PyErr_ExceptionMatches(PyExc_TypeError))
+            return -1;
         PyErr_Clear();
         PyErr_Format(PyExc_TypeError, "%s: %s, got %R, want an int or a sequence of ints", function, what, o);
         return -1;

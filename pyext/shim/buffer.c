@@ -20,7 +20,7 @@ PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function)
     DlfTensor t = {.data = view->buf, .device = {DLF_DEVICE_CPU, 0}, .ndim = view->ndim};
     int64_t strides[DLF_MAX_NDIM];
     int bad = dlf_from_buffer_format(view->format, view->itemsize, &t.dtype);
-    if (!bad && (view->ndim > DLF_MAX_NDIM || view->suboffsets)) {
+    if (!bad && (view->ndim > DLF_MAX_NDIM || view->suboffsets || (view->ndim > 1 && !view->shape))) {
         dlf_raise(DLF_KIND_LAYOUT, "%s: buffer, got one with indirect axes or more than %d of them, want plain strides", function, DLF_MAX_NDIM);
         bad = -1;
     }
@@ -123,7 +123,7 @@ int dlf_getbuffer(PyObject *o, Py_buffer *view, int flags)
     }
     for (size_t i = 0; i < ndim; i++) {
         dims[i] = (Py_ssize_t)t->t.shape[i];
-        dims[ndim + i] = (Py_ssize_t)(t->t.strides[i] * t->itemsize);
+        dims[ndim + i] = (Py_ssize_t)((uint64_t)t->t.strides[i] * (uint64_t)t->itemsize); /* wraps only where no step is taken */
     }
     static char nothing[1];
     view->buf = t->t.data ? t->t.data : nothing;

@@ -24,9 +24,12 @@ static void run(char *d, const char *s, int64_t n, int64_t dstep, int64_t sstep,
 #undef LOOP
 }
 
+/* A step of an axis of extent 1 is never taken, and may be any number. */
+static int64_t step_of(const DlfTensor *t, int axis, size_t size) { return t->shape[axis] > 1 ? t->strides[axis] * (int64_t)size : 0; }
+
 static void strided(const DlfTensor *dst, const DlfTensor *src, int axis, char *d, const char *s, size_t size)
 {
-    const int64_t n = dst->shape[axis], dstep = dst->strides[axis] * (int64_t)size, sstep = src->strides[axis] * (int64_t)size;
+    const int64_t n = dst->shape[axis], dstep = step_of(dst, axis, size), sstep = step_of(src, axis, size);
     if (axis == dst->ndim - 1) {
         run(d, s, n, dstep, sstep, size);
         return;
@@ -35,94 +38,125 @@ static void strided(const DlfTensor *dst, const DlfTensor *src, int axis, char *
         strided(dst, src, axis + 1, d + i * dstep, s + i * sstep, size);
 }
 
+static int both_contiguous(const DlfTensor *dst, const DlfTensor *src)
+{
+    return dlf_is_contiguous(dst->ndim, dst->shape, dst->strides) && dlf_is_contiguous(src->ndim, src->shape, src->strides);
+}
+
 static void plain_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, size_t bytes)
 {
     if (dst->ndim == 0)
         memcpy(dst->data, src->data, bytes);
-    else if (dlf_is_contiguous(dst->ndim, dst->shape, dst->strides) && dlf_is_contiguous(src->ndim, src->shape, src->strides))
+    else if (both_contiguous(dst, src))
         memcpy(dst->data, src->data, (size_t)size * bytes);
     else
         strided(dst, src, 0, dst->data, src->data, bytes);
 }
 
-int dlf_overlap(const DlfTensor *a, const DlfTensor *b)
+int dlf_overlap(const DlfTensorObject *a, const DlfTensorObject *b)
 {
     DlfLayout la, lb;
     DlfRefusal why;
-    if (dlf_check(a, DLF_FLAG_SUBBYTE_PADDED, &la, &why) || dlf_check(b, DLF_FLAG_SUBBYTE_PADDED, &lb, &why) || !la.size || !lb.size)
+    if (dlf_check(&a->t, a->flags, &la, &why) || dlf_check(&b->t, b->flags, &lb, &why) || !la.size || !lb.size)
         return 0;
-    const char *pa = a->data, *pb = b->data;
+    const char *pa = a->t.data, *pb = b->t.data;
     return pa + la.low < pb + lb.high && pb + lb.low < pa + la.high;
 }
 
-static int go_copy_once(const DlfTensor *dst, const DlfTensor *src, const char *function)
+typedef struct {
+    DlfElement to, from;
+    int by_go;
+    int64_t limit; /* bytes of one piece */
+    const char *function;
+} Job;
+
+/* One piece: 0, -1 with an error, or 1 when Go cannot run here. */
+static int copy_once(const Job *job, const DlfTensor *dst, const DlfTensor *src, int64_t size)
 {
+    if (!job->by_go) {
+        PyThreadState *ts = size * job->to.size > DLF_NOGIL_BYTES ? PyEval_SaveThread() : NULL;
+        plain_copy(dst, src, size, (size_t)job->to.size);
+        if (ts)
+            PyEval_RestoreThread(ts);
+        return 0;
+    }
     DlfFrame frame = {.op = DLF_OP_COPY, .a = dst, .b = src};
     if (dlf_go_call(&frame))
-        return -1;
+        return dlf_go_usable() ? -1 : 1;
     if (frame.status == DLF_KIND_OK)
         return 0;
-    dlf_raise_frame(function, &frame);
+    dlf_raise_frame(job->function, &frame);
     return -1;
 }
 
-static void narrow(DlfTensor *t, int64_t *shape, const DlfTensor *of, int axis, int64_t start, int64_t count)
+static void narrow(DlfTensor *t, int64_t *shape, const DlfTensor *of, int axis, int64_t start, int64_t count, int64_t size)
 {
-    DlfElement e;
-    dlf_element(of->dtype, DLF_FLAG_SUBBYTE_PADDED, &e);
     *t = *of;
     t->shape = shape;
     memcpy(shape, of->shape, (size_t)of->ndim * sizeof *shape);
     shape[axis] = count;
-    t->data = (char *)of->data + start * of->strides[axis] * e.size;
+    t->data = (char *)of->data + start * step_of(of, axis, (size_t)size);
 }
 
-/* In pieces of a tenth of a second or so, with a look for Ctrl-C in between: an interrupted copy leaves the target half written. */
-static int go_copy(const DlfTensor *dst, const DlfTensor *src, int64_t bytes, const char *function)
+/* In pieces of less than a tenth of a second, with a look for Ctrl-C after each: an interrupted copy leaves the target half written. */
+static int copy_pieces(const Job *job, const DlfTensor *dst, const DlfTensor *src, int64_t size)
 {
-    const int64_t pieces = bytes / DLF_SIGNAL_BYTES + 1;
-    if (pieces == 1)
-        return go_copy_once(dst, src, function);
+    const int64_t pieces = size * job->to.size / job->limit + 1;
+    if (pieces == 1) {
+        const int r = copy_once(job, dst, src, size);
+        return r || size * job->to.size < job->limit / 2 ? r : PyErr_CheckSignals();
+    }
     int axis = 0;
     for (int i = 1; i < dst->ndim; i++)
         if (dst->shape[i] > dst->shape[axis])
             axis = i;
-    const int64_t extent = dst->shape[axis], step = (extent + pieces - 1) / pieces;
+    const int64_t extent = dst->shape[axis], step = extent > pieces ? (extent + pieces - 1) / pieces : 1;
     for (int64_t start = 0; start < extent; start += step) {
         DlfTensor d, s;
         int64_t shape[2][DLF_MAX_NDIM];
         const int64_t count = extent - start < step ? extent - start : step;
-        narrow(&d, shape[0], dst, axis, start, count);
-        narrow(&s, shape[1], src, axis, start, count);
-        if (go_copy_once(&d, &s, function) || PyErr_CheckSignals())
-            return -1;
+        narrow(&d, shape[0], dst, axis, start, count, job->to.size);
+        narrow(&s, shape[1], src, axis, start, count, job->from.size);
+        const int r = copy_pieces(job, &d, &s, size / extent * count);
+        if (r)
+            return r;
     }
     return 0;
 }
 
-int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function)
+static int is_unaligned(const DlfTensor *t, const DlfElement *e) { return ((uintptr_t)t->data & (uintptr_t)(e->align - 1)) != 0; }
+
+int dlf_copy(const DlfTensor *dst, uint64_t dst_flags, const DlfTensor *src, uint64_t src_flags, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function)
 {
     if (size == 0)
         return 0;
-    DlfElement e;
-    dlf_element(dst->dtype, DLF_FLAG_SUBBYTE_PADDED, &e);
-    const int unaligned = ((uintptr_t)dst->data | (uintptr_t)src->data) & (uintptr_t)(e.align - 1);
-    if (dlf_same_dtype(dst->dtype, src->dtype) && (unaligned || e.kind == DLF_OPAQUE || size * e.size < DLF_SMALL_COPY || !dlf_go_usable())) {
-        plain_copy(dst, src, size, (size_t)e.size);
+    Job job = {.function = function, .limit = both_contiguous(dst, src) ? DLF_SIGNAL_BYTES : DLF_SIGNAL_BYTES / 16};
+    dlf_element(dst->dtype, dst_flags, &job.to);
+    dlf_element(src->dtype, src_flags, &job.from);
+    const int same = dlf_same_dtype(dst->dtype, src->dtype);
+    if (same && job.to.size != job.from.size) {
+        dlf_raise(DLF_KIND_DTYPE, "%s: dtype, got one that is padded to a byte a value and one that is not, want both alike", function);
+        return -1;
+    }
+    const int64_t bytes = size * job.to.size;
+    const int plain = same && (bytes < DLF_SMALL_COPY || job.to.kind == DLF_OPAQUE || is_unaligned(dst, &job.to) || is_unaligned(src, &job.from) || !dlf_go_usable());
+    if (plain && bytes < DLF_SMALL_COPY) {
+        plain_copy(dst, src, size, (size_t)job.to.size);
         return 0;
     }
+    job.by_go = !plain;
     DlfStorage *const held[] = {keep, keep_too};
     for (int i = 0; i < 2; i++)
         if (held[i])
             dlf_storage_ref(held[i]);
-    int bad = go_copy(dst, src, size * e.size, function);
-    if (bad && !dlf_go_usable() && dlf_same_dtype(dst->dtype, src->dtype)) {
+    int r = copy_pieces(&job, dst, src, size);
+    if (r == 1 && same) {
         PyErr_Clear();
-        plain_copy(dst, src, size, (size_t)e.size);
-        bad = 0;
+        job.by_go = 0;
+        r = copy_pieces(&job, dst, src, size);
     }
     for (int i = 0; i < 2; i++)
         if (held[i])
             dlf_storage_unref(held[i]);
-    return bad;
+    return r ? -1 : 0;
 }

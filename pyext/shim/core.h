@@ -131,8 +131,8 @@ int dlf_needs_host(const DlfTensorObject *t, const char *function);
  * Copies (casts when the dtypes differ) src into dst of the same shape: 0, or -1 with an error. May give the GIL up, so it holds the storages meanwhile (keep
  * may be NULL): another thread may close the tensors.
  */
-int dlf_copy(const DlfTensor *dst, const DlfTensor *src, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function);
-int dlf_overlap(const DlfTensor *a, const DlfTensor *b);
+int dlf_copy(const DlfTensor *dst, uint64_t dst_flags, const DlfTensor *src, uint64_t src_flags, int64_t size, DlfStorage *keep, DlfStorage *keep_too, const char *function);
+int dlf_overlap(const DlfTensorObject *a, const DlfTensorObject *b);
 
 /* --- create.c --- */
 
@@ -153,6 +153,8 @@ PyObject *dlf_view_dtype(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_readonly_view(PyObject *, PyObject *);
 PyObject *dlf_assign(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_fill(PyObject *, PyObject *const *, Py_ssize_t);
+/* One number into every element of an open, writable host tensor: 0, or -1 with an error. */
+int dlf_fill_with(DlfTensorObject *dst, PyObject *number, const char *function);
 PyObject *dlf_cast(PyObject *, PyObject *const *, Py_ssize_t);
 
 /* --- import.c --- */
@@ -186,10 +188,11 @@ DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags);
 
 extern DlfExchangeApi dlf_table;
 int dlf_table_install(void);
-/* The table of a type, or NULL for none; asked once a type. Never sets an error. */
+/* The table of a type, or NULL for none; *traits is -1 after an error that must not be swallowed. Valid until other code runs. */
 const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *traits);
 #define DLF_TRAIT_TORCH 1     /* derives from torch.Tensor */
 #define DLF_TRAIT_MASKED 4    /* derives from numpy.ma.MaskedArray */
+#define DLF_TRAIT_NDARRAY 8   /* is numpy.ndarray itself: on the CPU, with __dlpack__ since NumPy 1.22 */
 #define DLF_TRAIT_OWN_TABLE 2 /* the table is the type's own, not inherited: what it makes is of this type */
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
@@ -212,6 +215,7 @@ PyObject *dlf_get_num_threads(PyObject *, PyObject *);
 
 int dlf_queue_init(void);
 void dlf_queue_close(void);
+int dlf_queue_closed(void);
 int64_t dlf_queue_length(void);
 void dlf_queue_drain_now(void);
 extern DlfStorage *dlf_queue_head;

@@ -59,11 +59,9 @@ PyObject *dlf_full(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     PyObject *a[DLF_MAX_ARGS];
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
+    (void)self;
     PyObject *t = make(&sig, a, 2, 0);
-    PyObject *pair[2] = {t, a[1]};
-    PyObject *done = t ? dlf_fill(self, pair, 2) : NULL;
-    Py_XDECREF(done);
-    if (t && !done) {
+    if (t && dlf_fill_with((DlfTensorObject *)t, a[1], sig.function)) {
         Py_DECREF(t);
         return NULL;
     }
@@ -219,6 +217,8 @@ PyObject *dlf_asarray(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         o = dlf_import(x, copy, sig.function);
     else if (PyObject_CheckBuffer(x))
         o = dlf_import_buffer(x, 1, sig.function);
+    else if (!dlf_hook_asarray())
+        return NULL;
     else
         return PyObject_CallFunctionObjArgs(dlf_hook_asarray(), x, has_dtype ? a[1] : Py_None, a[2] ? a[2] : Py_None, a[3] ? a[3] : Py_None, NULL);
     return o ? as_wanted(o, has_dtype, dt, copy) : NULL;

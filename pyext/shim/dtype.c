@@ -24,7 +24,8 @@ static int is_float8(uint8_t code) { return code >= DLF_CODE_FLOAT8_E3M4 && code
 
 int dlf_element(DlfDataType dt, uint64_t flags, DlfElement *out)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const int padded = dt.bits < 8 && (flags & DLF_FLAG_SUBBYTE_PADDED);
+    for (size_t i = 0; i < sizeof known / sizeof *known && !padded; i++) {
         if (known[i].code == dt.code && known[i].bits == dt.bits && known[i].lanes == dt.lanes) {
             *out = (DlfElement){known[i].kind, known[i].align, dt.bits * dt.lanes / 8};
             return 0;
@@ -37,7 +38,7 @@ int dlf_element(DlfDataType dt, uint64_t flags, DlfElement *out)
     const int64_t bits = (int64_t)dt.bits * dt.lanes;
     if (bits == 0)
         return -1;
-    if (dt.bits < 8 && (flags & DLF_FLAG_SUBBYTE_PADDED)) {
+    if (padded) {
         *out = (DlfElement){DLF_OPAQUE, 1, dt.lanes};
         return 0;
     }
@@ -94,12 +95,16 @@ const char *dlf_dtype_name(DlfDataType dt, char out[48])
 {
     static const char *const names[] = {"int", "uint", "float", "opaque_handle", "bfloat", "complex", "bool"};
     static const char *const small[] = {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"};
-    if (dt.code <= DLF_CODE_BOOL)
-        snprintf(out, 48, "%s (code %d, bits %d, lanes %d)", names[dt.code], dt.code, dt.bits, dt.lanes);
-    else if (dt.code <= DLF_CODE_FLOAT4_E2M1FN)
-        snprintf(out, 48, "%s (code %d, bits %d, lanes %d)", small[dt.code - DLF_CODE_FLOAT8_E3M4], dt.code, dt.bits, dt.lanes);
+    static const uint8_t natural[] = {8, 6, 4};
+    const char *name = dt.code <= DLF_CODE_BOOL ? names[dt.code] : dt.code <= DLF_CODE_FLOAT4_E2M1FN ? small[dt.code - DLF_CODE_FLOAT8_E3M4] : NULL;
+    const int is_small = dt.code > DLF_CODE_BOOL;
+    const int usual = is_small ? natural[(dt.code >= DLF_CODE_FLOAT6_E2M3FN) + (dt.code >= DLF_CODE_FLOAT4_E2M1FN)] : 8;
+    if (!name || dt.lanes != 1 || ((is_small || dt.code == DLF_CODE_BOOL) && dt.bits != usual))
+        snprintf(out, 48, "%s%s(code %d, bits %d, lanes %d)", name ? name : "", name ? " " : "", dt.code, dt.bits, dt.lanes);
+    else if (is_small || dt.code == DLF_CODE_BOOL)
+        snprintf(out, 48, "%s", name);
     else
-        snprintf(out, 48, "code %d, bits %d, lanes %d", dt.code, dt.bits, dt.lanes);
+        snprintf(out, 48, "%s%d", name, dt.bits);
     return out;
 }
 
@@ -284,15 +289,18 @@ static void store_real(void *p, int bits, double d)
 static int has_imaginary(PyObject *value)
 {
     PyObject *imaginary = dlf_py_has(value, PyType_FLAG_LONG) ? NULL : PyObject_GetAttrString(value, "imag");
-    const int yes = imaginary && PyObject_IsTrue(imaginary) > 0;
+    const int yes = imaginary ? PyObject_IsTrue(imaginary) : 0;
     Py_XDECREF(imaginary);
+    if (PyErr_Occurred() && !dlf_error_is_soft())
+        return -1;
     PyErr_Clear();
-    return yes;
+    return yes > 0;
 }
 
 int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, const char *function)
 {
     double re, im = 0;
+    int imaginary;
     char name[48];
     switch (e->kind) {
     case DLF_BOOL: {
@@ -326,7 +334,9 @@ int dlf_store(const DlfElement *e, DlfDataType dt, void *p, PyObject *value, con
         re = c ? PyComplex_RealAsDouble(c) : -1;
         im = c ? PyComplex_ImagAsDouble(c) : 0;
         Py_XDECREF(c);
-    } else if (has_imaginary(value)) {
+    } else if ((imaginary = has_imaginary(value))) {
+        if (imaginary < 0)
+            return -1;
         re = -1;
         PyErr_SetString(PyExc_TypeError, "complex");
     } else {

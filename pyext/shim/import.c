@@ -311,17 +311,22 @@ static PyObject *readonly_buffer(PyObject *x, int host, const char *function)
         Py_DECREF(error);
         return t;
     }
+    if (!t && !dlf_error_is_soft()) {
+        Py_DECREF(error);
+        return NULL;
+    }
     Py_XDECREF(t);
     PyErr_Clear();
     dlf_set_error(error, NULL);
     return NULL;
 }
 
-static PyObject *by_protocol(PyObject *x, const Request *r, int is_torch, int *copied, const char *function)
+static PyObject *by_protocol(PyObject *x, const Request *r, int traits, int *copied, const char *function)
 {
     DlfDevice said = {DLF_DEVICE_CPU, 0};
-    const int known = device_of(x, &said, function);
-    if (known < 0 || (is_torch && refuse_negative(x, function)))
+    /* NumPy's arrays are on the CPU; asking costs as much as the rest. */
+    const int known = traits & DLF_TRAIT_NDARRAY ? 0 : device_of(x, &said, function);
+    if (known < 0 || ((traits & DLF_TRAIT_TORCH) && refuse_negative(x, function)))
         return NULL;
     PyObject *dl_device = NULL;
     if (r->has_device && !same_device(said, r->device)) {
@@ -377,6 +382,12 @@ int dlf_speaks_dlpack(PyObject *x)
         return 1;
     if (init_names())
         return -1;
+    int traits;
+    const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
+    if (traits < 0)
+        return -1;
+    if (traits & DLF_TRAIT_NDARRAY)
+        return 1;
     PyObject *method = PyObject_GetAttr(x, s_dlpack);
     if (method) {
         Py_DECREF(method);
@@ -385,7 +396,7 @@ int dlf_speaks_dlpack(PyObject *x)
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
         return -1;
     PyErr_Clear();
-    return dlf_table_of(Py_TYPE(x), &(int){0}) != NULL;
+    return api != NULL;
 }
 
 static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const char *function)
@@ -400,12 +411,13 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
         return NULL;
     int traits = 0, retry;
     const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
-    const int is_torch = traits & DLF_TRAIT_TORCH;
+    if (traits < 0)
+        return NULL;
     PyObject *failure = NULL;
     if (traits & DLF_TRAIT_MASKED)
         return dlf_raise(DLF_KIND_UNSUPPORTED, "%s: x, got a masked array, whose mask would be lost; pass x.filled(value) or x.data", function);
     if (api && !r->stream) {
-        PyObject *o = by_table(x, api, is_torch, copied, &retry, function);
+        PyObject *o = by_table(x, api, traits & DLF_TRAIT_TORCH, copied, &retry, function);
         const int elsewhere = o && r->has_device && !same_device(((DlfTensorObject *)o)->t.device, r->device);
         if (o && !elsewhere)
             return o;
@@ -416,7 +428,7 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
             failure = dlf_take_error();
         }
     }
-    PyObject *method = PyObject_GetAttr(x, s_dlpack);
+    PyObject *method = traits & DLF_TRAIT_NDARRAY ? Py_NewRef(s_dlpack) : PyObject_GetAttr(x, s_dlpack);
     if (!method) {
         if (failure) {
             PyErr_Clear();
@@ -428,7 +440,7 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
         return NULL;
     }
     Py_DECREF(method);
-    PyObject *o = by_protocol(x, r, is_torch, copied, function);
+    PyObject *o = by_protocol(x, r, traits, copied, function);
     Py_XDECREF(failure);
     return o;
 }

@@ -49,7 +49,7 @@ static PyMethodDef methods[] = {
     {"asarray", FAST(dlf_asarray), METH_FASTCALL | METH_KEYWORDS,
      "asarray($module, obj, /, *, dtype=None, device=None, copy=None)\n--\n\n"
      "A Tensor of anything: a Tensor (itself), what speaks DLPack or the buffer protocol (shared), nested lists and scalars (new).\n\n"
-     "dtype casts as NumPy's astype does; copy=False is a BufferError where that needs a copy."},
+     "dtype casts what has elements, as NumPy's astype does; numbers of lists must fit it. copy=False is a BufferError where that needs a copy."},
     {"empty", FAST(dlf_empty), METH_FASTCALL | METH_KEYWORDS,
      "empty($module, shape, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor, 64-byte aligned, with whatever values its memory holds."},
     {"zeros", FAST(dlf_zeros), METH_FASTCALL | METH_KEYWORDS, "zeros($module, shape, *, dtype='float32', device='cpu')\n--\n\nA new contiguous tensor of zeros, 64-byte aligned."},
@@ -114,8 +114,14 @@ static int exec(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "dlferry: sub-interpreters are not supported; import it in the main interpreter");
         return -1;
     }
-    if (!dlf_tensor_type && set_up(module))
+    static int is_set_up;
+    if (dlf_queue_closed()) {
+        PyErr_SetString(PyExc_ImportError, "dlferry: the interpreter that imported it has ended; an embedding program must not import it again after Py_Finalize");
         return -1;
+    }
+    if (!is_set_up && set_up(module))
+        return -1;
+    is_set_up = 1;
     return PyModule_AddObjectRef(module, "Tensor", (PyObject *)dlf_tensor_type);
 }
 

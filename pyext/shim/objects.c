@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+static PyObject *cpu;
+
 static struct {
     PyObject *dtype, *dtype_of_key, *device, *asarray, *convert;
 } hooks;
@@ -36,13 +38,36 @@ PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         *into[i] = Py_NewRef(a[i]);
         Py_XDECREF(old);
     }
-    if (!dtypes_by_key && (!(dtypes_by_key = PyDict_New()) || !(dtypes_by_name = PyDict_New()) || !(devices = PyDict_New())))
-        return NULL;
+    /* Imported again, the package has new classes. */
+    PyObject **caches[] = {&dtypes_by_key, &dtypes_by_name, &devices};
+    for (int i = 0; i < 3; i++) {
+        PyObject *fresh = PyDict_New(), *old = *caches[i];
+        if (!fresh)
+            return NULL;
+        *caches[i] = fresh;
+        Py_XDECREF(old);
+    }
+    for (int i = 0; i < RECENT; i++) {
+        PyObject *old = recent[i].object;
+        recent[i].object = NULL;
+        Py_XDECREF(old);
+    }
+    PyObject *old = cpu;
+    cpu = NULL;
+    Py_XDECREF(old);
     return Py_NewRef(Py_None);
 }
 
-PyObject *dlf_hook_asarray(void) { return hooks.asarray; }
-PyObject *dlf_hook_convert(void) { return hooks.convert; }
+static int ready(void)
+{
+    if (devices)
+        return 1;
+    PyErr_SetString(PyExc_RuntimeError, "dlferry: the extension was loaded without its package; import dlferry");
+    return 0;
+}
+
+PyObject *dlf_hook_asarray(void) { return ready() ? hooks.asarray : NULL; }
+PyObject *dlf_hook_convert(void) { return ready() ? hooks.convert : NULL; }
 
 PyObject *dlf_dtype_object(DlfDataType dt)
 {
@@ -50,6 +75,8 @@ PyObject *dlf_dtype_object(DlfDataType dt)
     const uint32_t slot = (key ^ key >> 8 ^ key >> 3) % RECENT;
     if (recent[slot].object && recent[slot].key == key)
         return Py_NewRef(recent[slot].object);
+    if (!ready())
+        return NULL;
     PyObject *k = PyLong_FromUnsignedLongLong(key);
     if (!k)
         return NULL;
@@ -89,7 +116,9 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
         *out = (DlfDataType){DLF_CODE_FLOAT, 32, 1};
         return 0;
     }
-    const int is_name = dlf_py_has(o, PyType_FLAG_UNICODE);
+    if (!ready())
+        return -1;
+    const int is_name = Py_TYPE(o) == &PyUnicode_Type; /* a subclass may hash and compare as it likes */
     PyObject *known = is_name ? PyDict_GetItemWithError(dtypes_by_name, o) : NULL;
     if (known)
         return key_from(known, out);
@@ -108,9 +137,10 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
 
 PyObject *dlf_device_object(DlfDevice d)
 {
-    static PyObject *cpu;
     if (d.type == DLF_DEVICE_CPU && d.id == 0 && cpu)
         return Py_NewRef(cpu);
+    if (!ready())
+        return NULL;
     PyObject *k = PyLong_FromLongLong((int64_t)d.type << 32 | (uint32_t)d.id);
     if (!k)
         return NULL;
@@ -139,6 +169,8 @@ int dlf_device_arg(PyObject *o, DlfDevice *out)
         return 0;
     if (dlf_py_has(o, PyType_FLAG_UNICODE) && PyUnicode_CompareWithASCIIString(o, "cpu") == 0)
         return 0;
+    if (!ready())
+        return -1;
     PyObject *device = PyObject_CallFunctionObjArgs(hooks.device, o, NULL);
     if (!device)
         return -1;

@@ -13,15 +13,17 @@ static int scheduled;
 static int64_t length;
 
 static PyThreadState *(*current_thread_state)(void);
+static PyInterpreterState *home;
 
 /*
  * PyGILState_Check answers yes for every thread once a sub-interpreter was made, hence the comparison. Up to 3.11 the current thread state is the
- * runtime's, not the thread's: it differs from this thread's own while another one holds the GIL.
+ * runtime's, not the thread's: it differs from this thread's own while another one holds the GIL. From 3.12 on both may be those of a sub-interpreter, where
+ * the main interpreter's objects must not be touched.
  */
 static int attached(void)
 {
     PyThreadState *now = current_thread_state();
-    return now && now == PyGILState_GetThisThreadState();
+    return now && now == PyGILState_GetThisThreadState() && PyThreadState_GetInterpreter(now) == home;
 }
 
 static void finish(DlfStorage *st)
@@ -114,8 +116,11 @@ void dlf_queue_close(void)
     __atomic_store_n(&closed, 1, __ATOMIC_RELEASE);
 }
 
+int dlf_queue_closed(void) { return __atomic_load_n(&closed, __ATOMIC_ACQUIRE); }
+
 int dlf_queue_init(void)
 {
+    home = PyInterpreterState_Get();
     *(void **)&current_thread_state = dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked"); /* 3.13 */
     if (!current_thread_state)
         *(void **)&current_thread_state = dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");

@@ -92,35 +92,47 @@ int dlf_table_install(void)
 /* A type is asked once; the entry holds it, since an address can be used again. "None" is an answer too. */
 static struct {
     PyTypeObject *type;
+    PyObject *capsule; /* keeps the table, should its owner think better of it */
     const DlfExchangeApi *api;
     int traits;
 } cache[64];
 
-static const DlfExchangeApi *read_table(PyTypeObject *type)
+/* The capsule of the type's table in *capsule (a new reference) and the table; NULL for none, or, with an error set, for an interruption. */
+static const DlfExchangeApi *read_table(PyTypeObject *type, PyObject **capsule)
 {
-    PyObject *capsule = PyObject_GetAttrString((PyObject *)type, DLF_ATTR_EXCHANGE);
     const DlfExchangeApi *api = NULL;
-    if (capsule && Py_TYPE(capsule) == &PyCapsule_Type && PyCapsule_IsValid(capsule, DLF_CAPSULE_EXCHANGE))
-        api = PyCapsule_GetPointer(capsule, DLF_CAPSULE_EXCHANGE);
-    Py_XDECREF(capsule);
+    *capsule = PyObject_GetAttrString((PyObject *)type, DLF_ATTR_EXCHANGE);
+    if (!*capsule && !dlf_error_is_soft())
+        return NULL;
     PyErr_Clear();
+    if (*capsule && Py_TYPE(*capsule) == &PyCapsule_Type && PyCapsule_IsValid(*capsule, DLF_CAPSULE_EXCHANGE))
+        api = PyCapsule_GetPointer(*capsule, DLF_CAPSULE_EXCHANGE);
     /* A newer major hangs older tables behind it; nobody has more than a few, and a cycle must end. */
     for (int i = 0; api && api->header.version.major != DLF_VERSION_MAJOR; i++)
         api = i < 16 && api->header.version.major > DLF_VERSION_MAJOR ? (const DlfExchangeApi *)api->header.prev_api : NULL;
     return api && api->managed_tensor_from_py_object_no_sync ? api : NULL;
 }
 
-/* Asks only modules that are loaded: nothing can derive from a class of one that is not. */
-static int derives_from(PyTypeObject *type, const char *module_name, const char *class_name)
+/* A class of a module that is loaded, as a new reference; nothing can derive from a class of one that is not. */
+static PyTypeObject *class_of(const char *module_name, const char *class_name)
 {
     PyObject *name = PyUnicode_FromString(module_name);
     PyObject *module = name ? PyImport_GetModule(name) : NULL;
-    PyObject *base = module ? PyObject_GetAttrString(module, class_name) : NULL;
-    const int yes = base && dlf_py_has(base, PyType_FLAG_TYPE) && PyType_IsSubtype(type, (PyTypeObject *)base);
-    Py_XDECREF(base);
+    PyObject *found = module ? PyObject_GetAttrString(module, class_name) : NULL;
     Py_XDECREF(module);
     Py_XDECREF(name);
     PyErr_Clear();
+    if (found && dlf_py_has(found, PyType_FLAG_TYPE))
+        return (PyTypeObject *)found;
+    Py_XDECREF(found);
+    return NULL;
+}
+
+static int derives_from(PyTypeObject *type, const char *module_name, const char *class_name)
+{
+    PyTypeObject *base = class_of(module_name, class_name);
+    const int yes = base && PyType_IsSubtype(type, base);
+    Py_XDECREF(base);
     return yes;
 }
 
@@ -135,23 +147,61 @@ static int owns_attribute(PyTypeObject *type)
     return yes;
 }
 
+static int is_ndarray(PyTypeObject *type)
+{
+    PyTypeObject *ndarray = class_of("numpy", "ndarray");
+    const int yes = type == ndarray;
+    Py_XDECREF(ndarray);
+    return yes;
+}
+
+static int traits_of(PyTypeObject *type, const DlfExchangeApi *api)
+{
+    int traits = api && owns_attribute(type) ? DLF_TRAIT_OWN_TABLE : 0;
+    if (derives_from(type, "torch", "Tensor"))
+        traits |= DLF_TRAIT_TORCH;
+    if (derives_from(type, "numpy.ma", "MaskedArray"))
+        traits |= DLF_TRAIT_MASKED;
+    if (is_ndarray(type))
+        traits |= DLF_TRAIT_NDARRAY;
+    return traits;
+}
+
+/* A type that can still get a table is asked again; classes of C cannot, and NumPy's arrays come too often to be asked. */
+static int is_final(PyTypeObject *type, int traits) { return (traits & DLF_TRAIT_NDARRAY) || !(PyType_GetFlags(type) & (1UL << 9)); }
+
 const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *out_traits)
 {
     const size_t slot = ((uintptr_t)type >> 4) % (sizeof cache / sizeof *cache);
-    if (cache[slot].type != type) {
-        const DlfExchangeApi *api = read_table(type);
-        const int traits = (derives_from(type, "torch", "Tensor") ? DLF_TRAIT_TORCH : 0) | (derives_from(type, "numpy.ma", "MaskedArray") ? DLF_TRAIT_MASKED : 0) |
-                           (api && owns_attribute(type) ? DLF_TRAIT_OWN_TABLE : 0);
-        PyTypeObject *old = cache[slot].type;
-        cache[slot].type = (PyTypeObject *)Py_NewRef(type);
-        cache[slot].api = api;
-        cache[slot].traits = traits;
-        *out_traits = traits;
-        Py_XDECREF(old);
-        return api;
+    if (cache[slot].type == type) {
+        *out_traits = cache[slot].traits;
+        return cache[slot].api;
     }
-    *out_traits = cache[slot].traits;
-    return cache[slot].api;
+    PyObject *capsule;
+    Py_INCREF(type); /* asking it may run code that drops it */
+    const DlfExchangeApi *api = read_table(type, &capsule);
+    if (PyErr_Occurred()) {
+        *out_traits = -1;
+        Py_DECREF(type);
+        return NULL;
+    }
+    const int traits = traits_of(type, api);
+    *out_traits = traits;
+    if (!api && !is_final(type, traits)) {
+        Py_XDECREF(capsule);
+        Py_DECREF(type);
+        return NULL;
+    }
+    PyTypeObject *old = cache[slot].type;
+    PyObject *old_capsule = cache[slot].capsule;
+    cache[slot].type = type;
+    cache[slot].capsule = capsule;
+    cache[slot].api = api;
+    cache[slot].traits = traits;
+    Py_XDECREF(old_capsule);
+    Py_XDECREF(old);
+    /* Dropping the old entry may have run code that took the slot. */
+    return cache[slot].type == type ? cache[slot].api : dlf_table_of(type, out_traits);
 }
 
 /* Gives t to a framework through its table. NULL after an error, and *tried says whether the framework was asked. */
@@ -171,9 +221,18 @@ static PyObject *to_framework(DlfTensorObject *t, const DlfExchangeApi *api)
     return NULL;
 }
 
-/* Frameworks with a table forget READ_ONLY and know no negative strides; the Python layer copies for them. */
+/*
+ * What every table takes. Frameworks with a table forget READ_ONLY and know no negative strides: the Python layer copies for them. And a table that
+ * refuses a dtype leaves open who owns the tensor, so rarer dtypes go by capsule.
+ */
 static int plain(const DlfTensorObject *t)
 {
+    const DlfDataType dt = t->t.dtype;
+    const int common = dt.code == DLF_CODE_INT || dt.code == DLF_CODE_BOOL || dt.code == DLF_CODE_FLOAT || dt.code == DLF_CODE_BFLOAT ||
+                       (dt.code == DLF_CODE_UINT && dt.bits == 8) || (dt.code == DLF_CODE_COMPLEX && dt.bits >= 64);
+    DlfElement e;
+    if (!common || dlf_element(dt, t->flags, &e) || e.kind == DLF_OPAQUE)
+        return 0;
     for (int i = 0; i < t->t.ndim; i++)
         if (t->t.strides[i] < 0)
             return 0;
@@ -195,6 +254,8 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     PyObject *x = a[0], *to = a[1];
     if (dlf_py_has(to, PyType_FLAG_TYPE) && (PyTypeObject *)to != dlf_tensor_type && copy != 1) {
         const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &traits);
+        if (traits < 0)
+            return NULL;
         if (api && api->managed_tensor_to_py_object_no_sync && (traits & DLF_TRAIT_OWN_TABLE)) {
             if (PyType_IsSubtype(Py_TYPE(x), (PyTypeObject *)to))
                 return Py_NewRef(x);
@@ -204,10 +265,14 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
             DlfTensorObject *t = speaks ? (DlfTensorObject *)dlf_import(x, copy, "convert") : NULL;
             if (speaks && !t)
                 return NULL;
-            if (t && plain(t)) {
+            if (t && plain(t) && (api = dlf_table_of((PyTypeObject *)to, &traits)) && api->managed_tensor_to_py_object_no_sync) {
                 PyObject *out = to_framework(t, api);
                 Py_DECREF(t);
                 return out;
+            }
+            if (traits < 0) {
+                Py_XDECREF(t);
+                return NULL;
             }
             if (t) {
                 PyObject *out = PyObject_CallFunctionObjArgs(dlf_hook_convert(), t, to, a[2] ? a[2] : Py_None, NULL);
@@ -216,7 +281,8 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
             }
         }
     }
-    return PyObject_CallFunctionObjArgs(dlf_hook_convert(), x, to, a[2] ? a[2] : Py_None, NULL);
+    PyObject *hook = dlf_hook_convert();
+    return hook ? PyObject_CallFunctionObjArgs(hook, x, to, a[2] ? a[2] : Py_None, NULL) : NULL;
 }
 
 PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -225,10 +291,12 @@ PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nar
     int traits;
     if (nargs != 2 || !dlf_is_tensor(args[0]) || !dlf_py_has(args[1], PyType_FLAG_TYPE))
         return dlf_raise(DLF_KIND_TYPE, "_to_framework: want a Tensor and a type");
-    DlfTensorObject *t = dlf_open(args[0], "convert");
-    const DlfExchangeApi *api = t ? dlf_table_of((PyTypeObject *)args[1], &traits) : NULL;
-    if (t && !(api && api->managed_tensor_to_py_object_no_sync))
+    const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)args[1], &traits);
+    if (traits < 0)
+        return NULL;
+    if (!api || !api->managed_tensor_to_py_object_no_sync)
         return dlf_raise(DLF_KIND_TYPE, "_to_framework: type, got one without an exchange table");
+    DlfTensorObject *t = dlf_open(args[0], "convert");
     return t ? to_framework(t, api) : NULL;
 }
 
@@ -239,5 +307,7 @@ PyObject *dlf_exchange_table(PyObject *self, PyObject *type)
     if (!dlf_py_has(type, PyType_FLAG_TYPE))
         return dlf_raise(DLF_KIND_TYPE, "_exchange_table: got %R, want a type", type);
     const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)type, &traits);
+    if (traits < 0)
+        return NULL;
     return PyBool_FromLong(api && api->managed_tensor_to_py_object_no_sync && (traits & DLF_TRAIT_OWN_TABLE));
 }

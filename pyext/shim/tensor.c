@@ -11,7 +11,7 @@ int64_t dlf_tensor_count(void) { return alive; }
 
 int dlf_is_tensor(PyObject *o) { return Py_TYPE(o) == dlf_tensor_type || PyType_IsSubtype(Py_TYPE(o), dlf_tensor_type); }
 
-/* Takes the reference on st, also on failure. The object has no GC flag: a tensor refers to no Python object that could refer back through it. */
+/* Takes the reference on st, also on failure. The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. */
 static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
 {
     const size_t ndim = (size_t)t->ndim;
@@ -148,7 +148,7 @@ PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *functi
     if (dlf_needs_host(t, function))
         return NULL;
     DlfTensorObject *c = (DlfTensorObject *)dlf_tensor_empty(t->t.ndim, t->t.shape, dt, t->flags & DLF_FLAG_SUBBYTE_PADDED, 0, function);
-    if (c && dlf_copy(&c->t, &t->t, t->size, t->storage, NULL, function)) {
+    if (c && dlf_copy(&c->t, c->flags, &t->t, t->flags, t->size, t->storage, NULL, function)) {
         Py_DECREF(c);
         return NULL;
     }
@@ -235,6 +235,10 @@ static PyObject *nested(const DlfTensor *t, const DlfElement *e, int axis, const
         return dlf_load(e, t->dtype, p);
     PyObject *list = PyList_New((Py_ssize_t)t->shape[axis]);
     for (int64_t i = 0; list && i < t->shape[axis]; i++) {
+        if ((axis < t->ndim - 1 || (i & 0xffff) == 0xffff) && PyErr_CheckSignals()) {
+            Py_DECREF(list);
+            return NULL;
+        }
         PyObject *v = nested(t, e, axis + 1, p + i * t->strides[axis] * e->size);
         if (!v || PyList_SetItem(list, (Py_ssize_t)i, v)) {
             Py_DECREF(list);
@@ -321,7 +325,7 @@ PyObject *dlf_tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         return dlf_raise(DLF_KIND_TYPE, "Tensor: keyword arguments, got %zd, want dtype, device, copy", PyDict_Size(kwargs));
     if (kwargs && PyDict_Size(kwargs) > 0) {
         names = PyTuple_New(PyDict_Size(kwargs));
-        while (names && PyDict_Next(kwargs, &pos, &key, &value)) {
+        while (names && PyDict_Next(kwargs, &pos, &key, &value) && n < 4) {
             PyTuple_SetItem(names, n - 1, Py_NewRef(key));
             values[n++] = value;
         }

@@ -31,22 +31,25 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     v.ndim = ndim;
     v.shape = shape;
     v.strides = strides;
+    const int has_pointers = dlf_device_has_pointers(v.device.type);
+    int bad = __builtin_mul_overflow(offset, t->itemsize, &bytes);
+    if (!bad && !has_pointers) /* handles have no address to move: the offset is part of what is checked */
+        bad = __builtin_add_overflow((int64_t)v.byte_offset, bytes, (int64_t *)&v.byte_offset) || (int64_t)v.byte_offset < 0;
+    if (bad)
+        return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
     if (dlf_check(&t->t, t->flags, &of, &why) || dlf_check(&v, t->flags, &to, &why)) {
         dlf_raise_refusal("Tensor view", &v, t->flags, &why);
         return NULL;
     }
     /* An empty view reads nothing, so where it points does not matter; it stays at the start. */
-    if (to.size == 0)
-        offset = 0;
-    if (__builtin_mul_overflow(offset, t->itemsize, &bytes) || __builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) ||
-        (to.size && (to.low < of.low || to.high > of.high)))
-        return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
-    if (dlf_device_has_pointers(v.device.type)) {
-        if (v.data)
-            v.data = (char *)v.data + bytes;
-    } else if (__builtin_add_overflow((int64_t)v.byte_offset, bytes, (int64_t *)&v.byte_offset) || (int64_t)v.byte_offset < 0) {
-        return dlf_raise(DLF_KIND_OFFSET, "Tensor view: byte offset, got one that leaves the tensor's memory");
+    if (to.size == 0) {
+        bytes = 0;
+        v.byte_offset = t->t.byte_offset;
     }
+    if (__builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) || (to.size && (to.low < of.low || to.high > of.high)))
+        return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
+    if (has_pointers && v.data)
+        v.data = (char *)v.data + bytes;
     dlf_storage_ref(t->storage);
     return dlf_tensor_new(&v, &to, t->storage, t->flags);
 }
@@ -65,7 +68,11 @@ PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     v = t->t;
     if (dlf_dtype_arg(args[1], &v.dtype) || !dlf_open(args[0], "view"))
         return NULL;
-    if (dlf_element(v.dtype, 0, &e) || e.size != t->itemsize) {
+    if (dlf_element(v.dtype, 0, &e)) {
+        char name[48];
+        return dlf_raise(DLF_KIND_DTYPE, "view: dtype, got %s, want one whose elements are whole bytes", dlf_dtype_name(v.dtype, name));
+    }
+    if (e.size != t->itemsize) {
         /* Another element size: only flat memory can be cut anew. */
         if (!dlf_is_contiguous(t->t.ndim, t->t.shape, t->t.strides) || e.size < 1 || (t->size * t->itemsize) % e.size)
             return dlf_raise(DLF_KIND_LAYOUT, "view: dtype, got one of %lld bytes for elements of %lld, want the same size, or a contiguous tensor of a multiple of it", (long long)e.size, (long long)t->itemsize);
@@ -120,36 +127,45 @@ PyObject *dlf_assign(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         return NULL;
     if (src->t.ndim != dst->t.ndim || (dst->t.ndim && memcmp(src->t.shape, dst->t.shape, (size_t)dst->t.ndim * sizeof(int64_t))))
         return dlf_raise(DLF_KIND_VALUE, "assignment: shape, got values of another shape, want the target's");
-    /* As if the values were taken first. */
-    PyObject *packed = dlf_overlap(&dst->t, &src->t) ? dlf_tensor_copy(src, src->t.dtype, "assignment") : Py_NewRef(src);
-    const int bad = !packed || dlf_copy(&dst->t, &((DlfTensorObject *)packed)->t, dst->size, dst->storage, ((DlfTensorObject *)packed)->storage, "assignment");
+    /* As if the values were taken first. Taking them may run signal handlers and other threads, which may close the target. */
+    DlfStorage *target = dst->storage;
+    dlf_storage_ref(target);
+    PyObject *packed = dlf_overlap(dst, src) ? dlf_tensor_copy(src, src->t.dtype, "assignment") : Py_NewRef(src);
+    const DlfTensorObject *from = (DlfTensorObject *)packed;
+    const int bad = !packed || dlf_copy(&dst->t, dst->flags, &from->t, from->flags, dst->size, target, from->storage, "assignment");
     Py_XDECREF(packed);
+    dlf_storage_unref(target);
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
-PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+int dlf_fill_with(DlfTensorObject *dst, PyObject *number, const char *function)
 {
-    (void)self;
-    DlfTensorObject *dst = first_tensor(args, nargs, 2, "fill");
     DlfElement e;
-    if (!dst || !dlf_open(args[0], "fill") || !writable(dst, "fill"))
-        return NULL;
     uint64_t value[2] = {0, 0};
     int64_t still[DLF_MAX_NDIM] = {0};
     DlfTensor src = dst->t;
     if (dlf_element(dst->t.dtype, dst->flags, &e))
-        return NULL;
+        return -1;
     if (e.kind == DLF_MINIFLOAT) { /* Go rounds to the small formats, from double so that it happens once */
         src.dtype = (DlfDataType){DLF_CODE_FLOAT, 64, 1};
         dlf_element(src.dtype, 0, &e);
     }
     /* Reading the value may run code that closes the tensor. */
-    if (dlf_store(&e, src.dtype, value, args[1], "fill") || !dlf_open(args[0], "fill"))
-        return NULL;
+    if (dlf_store(&e, src.dtype, value, number, function) || !dlf_open(&dst->ob_base, function))
+        return -1;
     src.data = value;
     src.strides = still;
     src.byte_offset = 0;
-    return dlf_copy(&dst->t, &src, dst->size, dst->storage, NULL, "fill") ? NULL : Py_NewRef(Py_None);
+    return dlf_copy(&dst->t, dst->flags, &src, dst->flags, dst->size, dst->storage, NULL, function);
+}
+
+PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    DlfTensorObject *dst = first_tensor(args, nargs, 2, "assignment");
+    if (!dst || !dlf_open(args[0], "assignment") || !writable(dst, "assignment") || dlf_fill_with(dst, args[1], "assignment"))
+        return NULL;
+    return Py_NewRef(Py_None);
 }
 
 PyObject *dlf_cast(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

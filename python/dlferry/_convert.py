@@ -55,7 +55,8 @@ def _classmethod(t: Tensor, module: Any, cls: Any) -> Any:
 
 
 def _table(t: Tensor, module: Any, cls: Any) -> Any:
-    return _core._to_framework(t, cls) if _core._exchange_table(cls) else module.from_dlpack(t)
+    # A table that refuses keeps the tensor or frees it, nobody knows which: only dtypes that none refuses go that way.
+    return _core._to_framework(t, cls) if _core._exchange_table(cls) and t.dtype in _EVERYWHERE else module.from_dlpack(t)
 
 
 def _numpy(t: Tensor, module: Any, cls: Any) -> Any:
@@ -94,6 +95,11 @@ def _cupy(t: Tensor, module: Any, cls: Any) -> Any:
     return module.asarray(_TARGETS["numpy"].make(t, _load("numpy"), None)) if t.device == (1, 0) else module.from_dlpack(t)
 
 
+def _dpnp(t: Tensor, module: Any, cls: Any) -> Any:
+    # dpnp.from_dlpack gives a NumPy array for memory of the CPU.
+    return module.asarray(_TARGETS["numpy"].make(t, _load("numpy"), None)) if t.device == (1, 0) else module.from_dlpack(t)
+
+
 def _jax(t: Tensor, module: Any, cls: Any) -> Any:
     from jax import dlpack  # module is loaded already
 
@@ -127,13 +133,13 @@ _TARGETS = {
     "jax": _Target("jax", "Array", _jax, keeps_readonly=True, layout="dense", narrows=_jax_narrows),
     "mlx": _Target("mlx.core", "array", _from_dlpack, layout="forward", shares_host=False, narrows=_mlx_narrows),
     "tensorflow": _Target("tensorflow", "Tensor", _tensorflow, layout="compact"),
-    "paddle": _Target("paddle", "Tensor", _table),
+    "paddle": _Target("paddle", "Tensor", _table, layout="forward"),
     "tvm_ffi": _Target("tvm_ffi", "Tensor", _from_dlpack),
     "pyarrow": _Target("pyarrow", "Tensor", _classmethod, keeps_readonly=True, layout="forward"),
     "onnxruntime": _Target("onnxruntime", "OrtValue", _onnxruntime, layout="compact"),
     "warp": _Target("warp", "array", _from_dlpack),
     "array_api_strict": _Target("array_api_strict", "_array_object.Array", _from_dlpack, keeps_readonly=True),
-    "dpnp": _Target("dpnp", "ndarray", _from_dlpack, keeps_readonly=True),
+    "dpnp": _Target("dpnp", "ndarray", _dpnp, keeps_readonly=True, shares_host=False),
     "dlferry": _Target("dlferry", "Tensor", _dlferry, keeps_readonly=True),
 }
 
@@ -157,6 +163,7 @@ _TYPES = {
     ("dpnp", "dpnp_array"): "dpnp",
 }
 
+_EVERYWHERE = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _NUMPY = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64", "complex64", "complex128",

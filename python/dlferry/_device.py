@@ -77,7 +77,12 @@ class Device(tuple[int, int]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
             return _pair_of(other) == tuple(self)
-        return tuple.__eq__(self, other)
+        if isinstance(other, tuple):
+            return tuple.__eq__(self, other)
+        try:
+            return tuple.__eq__(self, device(other)) if other is not None else False
+        except (TypeError, ValueError):
+            return False
 
     def __ne__(self, other: object) -> bool:
         return not self == other

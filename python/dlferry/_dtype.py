@@ -77,6 +77,22 @@ class DType(str):
     def __new__(cls, obj: Any, /) -> DType:
         return dtype(obj)
 
+    def __eq__(self, other: object) -> bool:
+        # One object for every type: a string compares as one, and what else names a dtype (np.float32, torch.float32) by what it names.
+        if self is other:
+            return True
+        if other is None or isinstance(other, str):
+            return str.__eq__(self, other) if isinstance(other, str) else False
+        try:
+            return dtype(other) is self
+        except (TypeError, ValueError):
+            return False
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
     @property
     def name(self) -> str:
         """The name, as an exact str."""

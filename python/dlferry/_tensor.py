@@ -70,12 +70,32 @@ def __setitem__(self: Tensor, key: Any, value: Any, /) -> None:
     else:
         # Python numbers take the dtype at once; whatever has a dtype of its own is cast.
         source = _core.asarray(value, dtype=self.dtype if isinstance(value, (list, tuple)) else None)
+    if source.shape == () and source.dtype != self.dtype and source.device == (1, 0):
+        _core._fill(part, source.item())  # NumPy's scalars and their like fit as Python's numbers do, or not at all
+        return
     if source.shape != shape:
         repeated = _view.broadcast_strides(source.shape, source.strides, shape)
         if repeated is None:
             raise ValueError(f"Tensor.__setitem__: value, got shape {source.shape}, want one that broadcasts to {shape}")
         source = _core._view(source, shape, repeated, 0)
     _core._assign(part, source)
+
+
+def __eq__(self: Tensor, other: object, /) -> bool:
+    """Identity. Anything else is a TypeError, or up to the other library: tensors do not compare by value."""
+    if self is other or other is None:
+        return self is other
+    if hasattr(type(other), "__array_ufunc__") or hasattr(type(other), "__torch_function__"):
+        return NotImplemented
+    raise TypeError(
+        f"Tensor.__eq__: other, got {type(other).__name__}, want None or the tensor itself: dlferry does no maths; compare t.numpy(), t.item() or t.tolist()"
+    )
+
+
+def __ne__(self: Tensor, other: object, /) -> bool:
+    """As ``==``."""
+    same = __eq__(self, other)
+    return same if same is NotImplemented else not same
 
 
 def __delitem__(self: Tensor, key: Any, /) -> None:
@@ -407,7 +427,7 @@ def __repr__(self: Tensor, /) -> str:
 
 
 _METHODS = (
-    __getitem__, __setitem__, __delitem__, __contains__, __len__, __iter__, __bool__, __int__, __float__, __complex__, __index__, __array__, __copy__, __deepcopy__,
+    __eq__, __ne__, __getitem__, __setitem__, __delitem__, __contains__, __len__, __iter__, __bool__, __int__, __float__, __complex__, __index__, __array__, __copy__, __deepcopy__,
     __reduce_ex__, __repr__, reshape, permute_dims, astype, to, numpy, torch,
 )  # fmt: skip
 

@@ -13,16 +13,7 @@ import re
 
 # Faults of dlferry's that are known: what comes out now instead of what EXPECT says. Patterns. Remove an entry when
 # `make interop` says that it is fixed.
-FAULTS: dict[str, str] = {
-    # A table that refuses the dtype keeps the export: half of the tables freed it by then, so dlferry does not.
-    **{f"{lib}: {way}/float[48]_*": "WRONG ledger" for lib in ("torch", "paddle") for way in ("convert", "no copy")},
-    # Paddle has no negative strides, and does not say so.
-    "paddle: convert/negative stride": "WRONG values",
-    "paddle: no copy/negative stride": "WRONG values",
-    # dpnp.from_dlpack gives a NumPy array for CPU memory.
-    "dpnp: convert/*": "WRONG type",
-    "dpnp: no copy/*": "WRONG type",
-}
+FAULTS: dict[str, str] = {}
 
 EXPECT: dict[str, dict[str, str]] = {
     "numpy": {

@@ -243,7 +243,6 @@ def test_paddle_names_no_device_number():
 
 
 @requires("paddle")
-@pytest.mark.xfail(strict=True, reason="convert hands Paddle negative strides as they are; they are to be copied")
 def test_negative_strides_are_copied_for_paddle_which_reads_the_wrong_memory():
     shows("""
     import paddle
