@@ -57,6 +57,7 @@ static void capsule_dealloc(PyObject *o)
 #define TYPE(symbol, text, bits, f) PyTypeObject symbol = {.ob_base = {IMMORTAL, NULL}, .name = text, .flags = bits, .dealloc = f}
 TYPE(PyCapsule_Type, "capsule", 0, capsule_dealloc);
 TYPE(PyComplex_Type, "complex", 0, plain_dealloc);
+TYPE(PyUnicode_Type, "str", PyType_FLAG_UNICODE, plain_dealloc);
 TYPE(fake_exporter_type, "exporter", 0, plain_dealloc);
 static TYPE(tuple_type, "tuple", PyType_FLAG_TUPLE, sequence_dealloc);
 static TYPE(list_type, "list", 0, sequence_dealloc);
@@ -228,6 +229,13 @@ void PyBuffer_Release(Py_buffer *view)
 PyThreadState *PyGILState_GetThisThreadState(void) { return (PyThreadState *)truths; }
 PyThreadState *PyThreadState_GetUnchecked(void);
 PyThreadState *PyThreadState_GetUnchecked(void) { return (PyThreadState *)truths; }
+PyInterpreterState *PyInterpreterState_Get(void) { return (PyInterpreterState *)truths; }
+PyInterpreterState *PyThreadState_GetInterpreter(PyThreadState *);
+PyInterpreterState *PyThreadState_GetInterpreter(PyThreadState *state) { return (PyInterpreterState *)state; }
+int Py_IsInitialized(void);
+int Py_IsInitialized(void) { return 1; }
+int PyErr_CheckSignals(void);
+int PyErr_CheckSignals(void) { return 0; }
 
 /* --- exceptions --- */
 
