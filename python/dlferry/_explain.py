@@ -222,6 +222,9 @@ def _keywords(x: Any) -> list[str] | None:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
 
 
+_MANDATORY = ("managed_tensor_allocator", "managed_tensor_from_py_object_no_sync", "managed_tensor_to_py_object_no_sync")
+
+
 def _exchange_table(x: Any, notes: list[str]) -> dict[str, Any] | None:
     found: dict[str, Any] = {"attributes": []}
     for name in (ATTR_EXCHANGE, ATTR_EXCHANGE_OLD):
@@ -242,9 +245,20 @@ def _exchange_table(x: Any, notes: list[str]) -> dict[str, Any] | None:
         return None
     if ATTR_EXCHANGE not in found["attributes"]:
         notes.append(f"its table has only the older name {ATTR_EXCHANGE_OLD}, where libraries of today do not look")
+    missing = [name for name in _MANDATORY if name not in found.get("functions", _MANDATORY)]
+    if missing:
+        notes.append(f"its table has no {' and no '.join(missing)}, which the standard demands: libraries that call it may crash")
+    found["incomplete"] = bool(missing)
     if found["version"][0] != VERSION[0]:
         notes.append(f"its table is of version {found['version'][0]}, want {VERSION[0]}: it is passed over")
     return found
+
+
+def _table_is_risky(x: Any, table: dict[str, Any] | None) -> bool:
+    """Whether a library that believes the attribute (tvm-ffi reads even an int as an address) may crash over it."""
+    if table is not None:
+        return bool(table["incomplete"]) or table["version"][0] != VERSION[0]
+    return any(getattr(type(x), name, None) is not None for name in (ATTR_EXCHANGE, ATTR_EXCHANGE_OLD))
 
 
 def _said_device(x: Any, notes: list[str]) -> Any:
@@ -330,7 +344,9 @@ def _consumers(x: Any, found: dict[str, Any], r: Reading | None, asked: _Asked) 
         take = peer.take
         harmful = rule is not None and rule.kind == "changes" and "offset" in rule.why  # would make it read memory that is not the tensor's
         copies = nbytes > _MOST_BYTES and (peer.copies or peer.aligned > 1)
-        if module is not None and take is not None and not harmful and not copies and not doubtful:
+        if peer.table and _table_is_risky(x, found["exchange_table"]):
+            row = _row(peer.name, version, Verdict("unknown", "not tried, since it would call what is no whole exchange table"), "by rule")
+        elif module is not None and take is not None and not harmful and not copies and not doubtful:
             row = tried(peer.name, version, lambda take=take, module=module: take(module, x), r, expected)  # type: ignore[misc]
             if row["verdict"] == "refuses" and rule is not None and rule.kind in ("refuses", "changes"):
                 row["way_out"] = row["way_out"] or rule.way_out
