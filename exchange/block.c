@@ -182,8 +182,9 @@ static void fill(DlfTensor *out, const DlfTensor *t, Export *e)
     }
     out->shape = out->strides = NULL;
     if (ndim) {
-        out->shape = e->dims;
-        out->strides = e->dims + ndim;
+        int64_t *dims = (int64_t *)((char *)e + offsetof(Export, dims)); /* more than dims declares when ndim is above DLF_FIXED_NDIM */
+        out->shape = dims;
+        out->strides = dims + ndim;
         memcpy(out->shape, t->shape, ndim * sizeof(int64_t));
         memcpy(out->strides, t->strides, ndim * sizeof(int64_t));
     }

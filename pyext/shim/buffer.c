@@ -24,11 +24,14 @@ PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function)
         dlf_raise(DLF_KIND_LAYOUT, "%s: buffer, got one with indirect axes or more than %d of them, want plain strides", function, DLF_MAX_NDIM);
         bad = -1;
     }
+    /* A one-dimensional buffer may leave the shape out. */
+    int64_t length = view->itemsize > 0 ? view->len / view->itemsize : 0;
+    t.shape = view->shape ? (int64_t *)view->shape : &length;
     for (int i = 0; !bad && i < view->ndim; i++) {
         if (!view->strides)
             break;
         if (view->strides[i] % view->itemsize) {
-            if (view->shape[i] > 1) {
+            if (t.shape[i] > 1) {
                 dlf_raise(DLF_KIND_STRIDES, "%s: strides[%d], got %zd bytes, want a multiple of the element's %zd; copy the data first", function, i, view->strides[i], view->itemsize);
                 bad = -1;
             }
@@ -37,9 +40,6 @@ PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function)
             strides[i] = view->strides[i] / view->itemsize;
         }
     }
-    /* A one-dimensional buffer may leave the shape out. */
-    int64_t length = view->itemsize > 0 ? view->len / view->itemsize : 0;
-    t.shape = view->shape ? (int64_t *)view->shape : &length;
     t.strides = view->strides ? strides : NULL;
     DlfLayout lay;
     DlfRefusal why;

@@ -86,19 +86,18 @@ int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *wh
             return refuse(why, DLF_KIND_OVERFLOW, i, out->strides[i], "the memory that the strides reach does not fit 64 bits");
     }
 
+    if (empty)
+        out->low = out->high = 0;
+    else if (!t->data)
+        return refuse(why, DLF_KIND_NULL, -1, 0, "data is NULL although the tensor has elements");
     if (t->byte_offset > INT64_MAX)
         return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "want a byte offset below 2**63");
-    if (empty) {
-        out->low = out->high = 0;
-        return 0;
-    }
-    if (!t->data)
-        return refuse(why, DLF_KIND_NULL, -1, 0, "data is NULL although the tensor has elements");
     if (dlf_device_has_pointers(t->device.type)) {
         uintptr_t base = (uintptr_t)t->data, first, last;
-        if (__builtin_add_overflow(base, (uintptr_t)t->byte_offset, &base) || __builtin_add_overflow(base, (uintptr_t)out->high, &last) ||
-            __builtin_sub_overflow(base, (uintptr_t)-out->low, &first))
+        if (__builtin_add_overflow(base, (uintptr_t)t->byte_offset, &base))
             return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "data + byte offset leaves the address space");
+        if (__builtin_add_overflow(base, (uintptr_t)out->high, &last) || __builtin_sub_overflow(base, (uintptr_t)-out->low, &first))
+            return refuse(why, DLF_KIND_OVERFLOW, -1, (int64_t)t->byte_offset, "the memory that the strides reach leaves the address space");
     } else if (has_handles(t->device.type) && (int64_t)t->byte_offset + out->low < 0) {
         return refuse(why, DLF_KIND_OFFSET, -1, (int64_t)t->byte_offset, "elements lie before the start of the buffer");
     } else if (out->high > INT64_MAX - (int64_t)t->byte_offset) {

@@ -138,6 +138,11 @@ int dlf_copy(const DlfTensor *dst, uint64_t dst_flags, const DlfTensor *src, uin
         dlf_raise(DLF_KIND_DTYPE, "%s: dtype, got one that is padded to a byte a value and one that is not, want both alike", function);
         return -1;
     }
+    if (!same && (job.to.kind == DLF_OPAQUE || job.from.kind == DLF_OPAQUE)) {
+        char a[48], b[48];
+        dlf_raise(DLF_KIND_DTYPE, "%s: dtype, got %s for %s, want two with values", function, dlf_dtype_name(src->dtype, a), dlf_dtype_name(dst->dtype, b));
+        return -1;
+    }
     const int64_t bytes = size * job.to.size;
     const int plain = same && (bytes < DLF_SMALL_COPY || job.to.kind == DLF_OPAQUE || is_unaligned(dst, &job.to) || is_unaligned(src, &job.from) || !dlf_go_usable());
     if (plain && bytes < DLF_SMALL_COPY) {

@@ -78,8 +78,10 @@ int dlf_from_buffer_format(const char *format, Py_ssize_t itemsize, DlfDataType 
     else
         goto refuse;
     DlfElement e;
+    if (itemsize < 1 || itemsize > 16)
+        goto refuse;
     *out = (DlfDataType){code, (uint8_t)(itemsize * 8), 1};
-    if (itemsize < 1 || itemsize > 16 || dlf_element(*out, 0, &e) || e.kind == DLF_OPAQUE)
+    if (dlf_element(*out, 0, &e) || e.kind == DLF_OPAQUE)
         goto refuse;
     if (swapped && itemsize > 1) {
         PyErr_Format(PyExc_BufferError, "from_buffer: byte order of format '%s', got big-endian elements, want the machine's order; swap them first (array.byteswap(), ndarray.astype('=...'))", format);

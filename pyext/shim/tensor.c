@@ -147,7 +147,7 @@ PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *functi
 {
     if (dlf_needs_host(t, function))
         return NULL;
-    DlfTensorObject *c = (DlfTensorObject *)dlf_tensor_empty(t->t.ndim, t->t.shape, dt, t->flags & DLF_FLAG_SUBBYTE_PADDED, 0, function);
+    DlfTensorObject *c = (DlfTensorObject *)dlf_tensor_empty(t->t.ndim, t->t.shape, dt, dlf_same_dtype(dt, t->t.dtype) ? t->flags & DLF_FLAG_SUBBYTE_PADDED : 0, 0, function);
     if (c && dlf_copy(&c->t, c->flags, &t->t, t->flags, t->size, t->storage, NULL, function)) {
         Py_DECREF(c);
         return NULL;
@@ -239,7 +239,8 @@ static PyObject *nested(const DlfTensor *t, const DlfElement *e, int axis, const
             Py_DECREF(list);
             return NULL;
         }
-        PyObject *v = nested(t, e, axis + 1, p + i * t->strides[axis] * e->size);
+        /* Without elements, data may be NULL and strides may be anything: unsigned arithmetic, which may wrap. */
+        PyObject *v = nested(t, e, axis + 1, (const char *)((uintptr_t)p + (uintptr_t)i * (uintptr_t)t->strides[axis] * (uintptr_t)e->size));
         if (!v || PyList_SetItem(list, (Py_ssize_t)i, v)) {
             Py_DECREF(list);
             return NULL;

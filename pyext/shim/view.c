@@ -32,24 +32,24 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     v.shape = shape;
     v.strides = strides;
     const int has_pointers = dlf_device_has_pointers(v.device.type);
+    /* An empty view reads nothing, so where it points does not matter; it stays at the start. */
+    for (int i = 0; i < ndim; i++)
+        if (shape[i] == 0)
+            offset = 0;
+    /* Moved before it is checked: what goes backwards from the end need not fit before the start. */
     int bad = __builtin_mul_overflow(offset, t->itemsize, &bytes);
-    if (!bad && !has_pointers) /* handles have no address to move: the offset is part of what is checked */
+    if (!bad && !has_pointers)
         bad = __builtin_add_overflow((int64_t)v.byte_offset, bytes, (int64_t *)&v.byte_offset) || (int64_t)v.byte_offset < 0;
     if (bad)
         return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
+    if (has_pointers && v.data)
+        v.data = (void *)((uintptr_t)v.data + (uintptr_t)bytes);
     if (dlf_check(&t->t, t->flags, &of, &why) || dlf_check(&v, t->flags, &to, &why)) {
         dlf_raise_refusal("Tensor view", &v, t->flags, &why);
         return NULL;
     }
-    /* An empty view reads nothing, so where it points does not matter; it stays at the start. */
-    if (to.size == 0) {
-        bytes = 0;
-        v.byte_offset = t->t.byte_offset;
-    }
     if (__builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) || (to.size && (to.low < of.low || to.high > of.high)))
         return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
-    if (has_pointers && v.data)
-        v.data = (char *)v.data + bytes;
     dlf_storage_ref(t->storage);
     return dlf_tensor_new(&v, &to, t->storage, t->flags);
 }

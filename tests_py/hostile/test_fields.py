@@ -35,7 +35,7 @@ def element_size(code, bits, lanes, flags):
     total = bits * lanes
     if total == 0:
         return None
-    if bits < 8 and flags & 4 and (code, bits, lanes) != (17, 4, 2):
+    if bits < 8 and flags & 4:
         return lanes
     return total // 8 if total % 8 == 0 else None
 
