@@ -11,7 +11,7 @@ PyObject *dlf_import_buffer(PyObject *obj, int may_copy, const char *function)
         return PyErr_NoMemory();
     if (PyObject_GetBuffer(obj, view, PyBUF_FULL_RO)) {
         free(view);
-        if (PyErr_ExceptionMatches(PyExc_TypeError)) {
+        if (PyErr_ExceptionMatches(PyExc_TypeError) && !PyObject_CheckBuffer(obj)) {
             PyErr_Clear();
             PyErr_Format(PyExc_TypeError, "%s: obj, got %R, want an object with the buffer protocol (bytes, array, mmap, memoryview, ndarray)", function, Py_TYPE(obj));
         }

@@ -164,6 +164,7 @@ PyObject *dlf_from_dlpack(PyObject *, PyObject *const *, Py_ssize_t, PyObject *)
 PyObject *dlf_import(PyObject *x, int copy, const char *function);
 /* Whether the type (or the object) speaks DLPack. */
 int dlf_speaks_dlpack(PyObject *x);
+PyObject *dlf_speaks(PyObject *, PyObject *);
 /* Whether the elements lie at multiples of their own alignment: vector code faults on others. */
 int dlf_is_aligned(const DlfTensorObject *t);
 /* Takes ownership of a managed tensor of anybody, and ends it on failure, unless keep_on_failure. */

@@ -191,7 +191,8 @@ static int64_t frame_bytes(const DlfFrame *frame)
 {
     int64_t n = frame->a ? 16 : 0;
     for (int i = 0; frame->op == DLF_OP_COPY && i < frame->a->ndim; i++)
-        n *= frame->a->shape[i];
+        if (__builtin_mul_overflow(n, frame->a->shape[i], &n))
+            return INT64_MAX;
     return n;
 }
 

@@ -77,6 +77,16 @@ PyObject *dlf_import_legacy(DlfManagedTensor *m, const char *function)
     return adopt(&m->tensor, 0, DLF_END_LEGACY, m, dlf_export_storage_legacy(m), 0, function);
 }
 
+/* A capsule's destructor may be anybody's code too; some clear or set the error in flight. */
+static void drop(PyObject *o)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_DECREF(o);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
 static PyObject *from_capsule(PyObject *capsule, int *copied, const char *function)
 {
     const char *name = PyCapsule_GetName(capsule);
@@ -359,11 +369,11 @@ static PyObject *by_protocol(PyObject *x, const Request *r, int traits, int *cop
         return NULL;
     if (Py_TYPE(capsule) != &PyCapsule_Type) {
         PyErr_Format(PyExc_TypeError, "%s: __dlpack__(), got %R, want a capsule", function, capsule);
-        Py_DECREF(capsule);
+        drop(capsule);
         return NULL;
     }
     PyObject *o = from_capsule(capsule, copied, function);
-    Py_DECREF(capsule);
+    drop(capsule);
     if (!o || dl_device || !known)
         return o;
     const DlfDevice sent = ((DlfTensorObject *)o)->t.device;
@@ -376,10 +386,19 @@ static PyObject *by_protocol(PyObject *x, const Request *r, int traits, int *cop
     return o;
 }
 
+PyObject *dlf_speaks(PyObject *self, PyObject *x)
+{
+    (void)self;
+    const int speaks = dlf_speaks_dlpack(x);
+    return speaks < 0 ? NULL : PyBool_FromLong(speaks);
+}
+
 int dlf_speaks_dlpack(PyObject *x)
 {
     if (dlf_is_tensor(x) || Py_TYPE(x) == &PyCapsule_Type)
         return 1;
+    if (dlf_py_has(x, PyType_FLAG_TYPE))
+        return 0; /* the class of a tensor has the method, and is none */
     if (init_names())
         return -1;
     int traits;

@@ -80,6 +80,7 @@ static PyMethodDef methods[] = {
     {"_cast", FAST(dlf_cast), METH_FASTCALL, NULL},
     {"_from_values", FAST(dlf_from_values), METH_FASTCALL, NULL},
     {"_to_framework", FAST(dlf_to_framework), METH_FASTCALL, NULL},
+    {"_speaks_dlpack", dlf_speaks, METH_O, NULL},
     {"_exchange_table", dlf_exchange_table, METH_O, NULL},
     {"_go_info", dlf_go_info, METH_NOARGS, NULL},
     {"_go_state", dlf_go_state, METH_NOARGS, NULL},

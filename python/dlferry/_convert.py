@@ -194,7 +194,7 @@ class _Walk:
     def any(self, x: Any) -> Any:
         if isinstance(x, (dict, list, tuple)):
             return self.container(x)
-        if not hasattr(type(x), "__dlpack__"):
+        if not _core._speaks_dlpack(x):
             return x
         key = id(x)
         if key not in self.done:
@@ -255,11 +255,13 @@ def _leaf(x: Any, target: _Target, module: Any, cls: Any, copy: bool | None) -> 
 
 
 def _tensor(x: Any, copy: bool | None) -> Tensor:
-    if hasattr(type(x), "__dlpack__") or type(x).__name__ == "PyCapsule":
+    if _core._speaks_dlpack(x):
         return _core.from_dlpack(x, copy=copy)
     try:
         memoryview(x).release()
     except TypeError:
+        if hasattr(type(x), "__buffer__"):
+            raise  # its own
         raise TypeError(
             f"convert: x, got {type(x).__name__}, want a tensor (DLPack or buffer protocol) or dicts, lists and tuples of tensors; "
             "asarray() makes tensors of numbers"

@@ -65,7 +65,7 @@ def __setitem__(self: Tensor, key: Any, value: Any, /) -> None:
     if isinstance(value, (bool, int, float, complex)):
         _core._fill(part, value)
         return
-    if isinstance(value, Tensor):
+    if issubclass(type(value), Tensor):
         source = value
     else:
         # Python numbers take the dtype at once; whatever has a dtype of its own is cast.
