@@ -105,12 +105,13 @@ EXPECT: dict[str, dict[str, str]] = {
             copy: negative stride, read-only
             empty: no elements
             -: unaligned
-            refused: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz
+            BufferError: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz
             freed: 200 of 1 MiB
         """,
         "no copy": """
             share
-            refused: negative stride, read-only, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz
+            refused: negative stride, read-only
+            BufferError: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz
             empty: no elements
             -: unaligned
             freed: 200 of 1 MiB
@@ -240,12 +241,13 @@ EXPECT: dict[str, dict[str, str]] = {
             copy: negative stride, read-only
             empty: no elements
             -: unaligned
-            refused: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_*
+            NotImplementedError: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_*
             freed: 200 of 1 MiB
         """,
         "no copy": """
             share
-            refused: negative stride, read-only, float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_*
+            refused: negative stride, read-only
+            NotImplementedError: float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu, float4_*
             empty: no elements
             -: unaligned
             freed: 200 of 1 MiB
@@ -549,16 +551,16 @@ EXPECT: dict[str, dict[str, str]] = {
         """,
         "convert": """
             copy
+            copy+ro: no axes
             empty: no elements
             -: unaligned
-            BufferError: bfloat16, float8_*, float4_*
+            BufferError (hint): bfloat16, float8_*, float4_*
             freed: 200 of 1 MiB
             skip: over 2^31 elements
         """,
         "no copy": """
             refused
             -: unaligned
-            BufferError: bfloat16, float8_*, float4_*
             skip: over 2^31 elements
         """,
     },
