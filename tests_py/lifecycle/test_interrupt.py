@@ -5,8 +5,11 @@ import time
 
 import numpy as np
 import pytest
+from support import without_sanitizer
 
 import dlferry as g
+
+pytestmark = without_sanitizer("an instrumented Go library takes minutes for the long casts")
 
 
 def test_a_long_cast_ends_before_it_is_done_when_interrupted_and_leaves_nothing():

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import support
-from support import SANITIZED, alone, c_library, have_compiler
+from support import SANITIZED, alone, c_library, have_compiler, without_sanitizer
 from test_exit import HELPER, PRELUDE
 from test_fork import CHILD
+
+pytestmark = without_sanitizer("hundreds of instrumented processes take minutes")
 
 NIGHTLY = os.environ.get("DLFERRY_NIGHTLY") == "1"
 FORKS = 200 if NIGHTLY else 25

@@ -1,8 +1,10 @@
 """DLFERRY_AFTER_FORK=reload: a forked child opens a Go runtime of its own."""
 
 import pytest
-from support import alone
+from support import alone, without_sanitizer
 from test_fork import CHILD
+
+pytestmark = without_sanitizer("each of the many children opens an instrumented Go library")
 
 RELOAD = {"DLFERRY_AFTER_FORK": "reload"}
 

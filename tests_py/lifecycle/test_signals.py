@@ -2,7 +2,9 @@
 
 import os
 
-from support import alone
+from support import alone, without_sanitizer
+
+pytestmark = without_sanitizer("an instrumented Go library takes minutes for the long casts")
 
 NIGHTLY = os.environ.get("DLFERRY_NIGHTLY") == "1"
 ELEMENTS = (1 << 30) if NIGHTLY else (1 << 26)  # of two bytes
