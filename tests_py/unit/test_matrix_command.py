@@ -32,7 +32,7 @@ def test_numpy_and_dlferry_in_every_case():
             for consumer in ("dlferry", "numpy"):
                 assert cell(found, producer, consumer, case)["mark"] == "Z", (producer, consumer, case)
     assert cell(found, "numpy", "dlferry", "read-only")["mark"] == cell(found, "dlferry", "numpy", "read-only")["mark"] == "Z+ro"
-    assert cell(found, "dlferry", "numpy", "bfloat16")["mark"] == "BufferError"
+    assert cell(found, "dlferry", "numpy", "bfloat16")["mark"] in ("BufferError", "RuntimeError")  # NumPy before 2.5
     assert cell(found, "numpy", "dlferry", "float8")["mark"] == "-"
 
 
