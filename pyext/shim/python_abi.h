@@ -246,12 +246,18 @@ DLF_PY int64_t PyInterpreterState_GetID(PyInterpreterState *);
 
 static inline PyTypeObject *Py_TYPE(PyObject *o) { return o->ob_type; }
 
-/* As abi3 extensions built for 3.11 do it; later versions keep immortal objects safe from that. */
-static inline void Py_INCREF(void *o) { ((PyObject *)o)->ob_refcnt++; }
+/* Immortal objects (3.12) have the sign bit of the lower half set. Counting them as 3.11 would is tolerated, but lets their counts drift. */
+static inline int dlf_py_is_immortal(void *o) { return (int32_t)((PyObject *)o)->ob_refcnt < 0; }
+
+static inline void Py_INCREF(void *o)
+{
+    if (!dlf_py_is_immortal(o))
+        ((PyObject *)o)->ob_refcnt++;
+}
 
 static inline void Py_DECREF(void *o)
 {
-    if (--((PyObject *)o)->ob_refcnt == 0)
+    if (!dlf_py_is_immortal(o) && --((PyObject *)o)->ob_refcnt == 0)
         _Py_Dealloc(o);
 }
 
