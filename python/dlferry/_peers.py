@@ -6,6 +6,7 @@ imported; one that is imported is asked.
 
 from __future__ import annotations
 
+import re
 import sys
 
 TYPE_CHECKING = False
@@ -52,6 +53,8 @@ class Peer:
         ``(module, x) -> tensor`` of the library; None when only compiled code can ask it.
     kinds : str
         "both", "legacy" or "versioned": the capsules that it reads.
+    versioned_since : tuple of int
+        The release from which it reads "both"; before, legacy ones only.
     takes, refuses : frozenset of str
         Element types. One in neither set is not known.
     layout : str
@@ -80,7 +83,7 @@ class Peer:
 
     __slots__ = (
         "aligned", "axes", "copies", "devices", "distributions", "heavy", "keyword", "kinds", "layout", "module", "name", "offset",
-        "readonly", "refuses", "rounds", "table", "take", "takes",
+        "readonly", "refuses", "rounds", "table", "take", "takes", "versioned_since",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +94,7 @@ class Peer:
         take: Callable[[Any, Any], Any] | None,
         *,
         kinds: str = "both",
+        versioned_since: tuple[int, ...] = (),
         takes: frozenset[str] = frozenset(),
         refuses: frozenset[str] = frozenset(),
         layout: str = "any",
@@ -106,7 +110,7 @@ class Peer:
         heavy: bool = False,
     ) -> None:
         self.name, self.module, self.distributions, self.take = name, module, distributions, take
-        self.kinds, self.takes, self.refuses, self.layout = kinds, takes, refuses, layout
+        self.kinds, self.versioned_since, self.takes, self.refuses, self.layout = kinds, versioned_since, takes, refuses, layout
         self.devices, self.copies, self.aligned, self.rounds = devices, copies, aligned, rounds
         self.offset, self.axes, self.readonly = offset, axes, readonly
         self.table, self.keyword, self.heavy = table, keyword, heavy
@@ -122,7 +126,7 @@ class Peer:
                 return Verdict("refuses", "passes max_version, which this __dlpack__ does not take", convert)
             if self.kinds == "versioned" and not versioned:
                 return Verdict("refuses", "reads versioned capsules only", convert)
-            if self.kinds == "legacy" and not legacy:
+            if (self.kinds == "legacy" or self._is_old()) and not legacy:
                 return Verdict("refuses", "reads legacy capsules only, which this producer does not give here", convert)
         if x.dtype in self.refuses:
             return Verdict("refuses", f"has no {x.dtype}", _cast(x))
@@ -148,6 +152,10 @@ class Peer:
         if readonly and self.readonly == "drops":
             return Verdict("zero-copy", "gives a writable view of this read-only memory", f"{convert} copies first")
         return Verdict("zero-copy")
+
+    def _is_old(self) -> bool:
+        version = version_of(self) if self.versioned_since else None
+        return version is not None and tuple(int(n) for n in re.findall(r"\d+", version)[: len(self.versioned_since)]) < self.versioned_since
 
     def _layout(self, x: Reading) -> str:
         from ._view import is_compact, is_dense
@@ -214,7 +222,7 @@ PEERS = (
         layout="forward", devices=_GPU | {1, 8, 14, 17},
     ),
     Peer(
-        "jax", "jax", ("jax",), _jax,
+        "jax", "jax", ("jax",), _jax, versioned_since=(0, 12),
         takes=_COMMON | _FLOAT8 | {"bfloat16"}, refuses=frozenset({"complex32", "bcomplex32", "float4_e2m1fn_x2", "opaque_handle64"}),
         layout="dense", devices=frozenset({1, 2, 10}), aligned=64, rounds=frozenset({"int64", "uint64", "float64", "complex128"}), readonly="keeps",
     ),

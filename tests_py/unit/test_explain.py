@@ -86,8 +86,8 @@ def test_capsules_that_were_read_are_given_back_once():
     before = g.ledger()
     found(x)
     assert g.ledger() == before
-    # A fake's capsules have no destructor: explain says so, and has dlferry take those it read. tvm-ffi leaves one that it refuses.
-    assert x.balanced() and x.freed >= len(x.caps) - 1
+    # A fake's capsules have no destructor: explain says so, and has dlferry take those it read. tvm-ffi and JAX before 0.12 leave one each that they refuse.
+    assert x.balanced() and x.freed >= len(x.caps) - sum(name in sys.modules for name in ("tvm_ffi", "jax"))
     assert x.balanced() and any("no destructor" in f for f in found(x)["findings"])
 
 
