@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,32 +8,114 @@ void (*dlf_python_end)(DlfStorage *st);
 void (*dlf_go_wake)(void);
 DlfStorage *dlf_go_queue;
 
-static struct {
+/*
+ * The live counts. A locked addition costs as much as the rest of a small exchange, so each thread adds to a line of its own, and whoever wants the sum reads
+ * them all. Lines outlive their threads, with what they counted, and are handed on; threads beyond the number of lines share the first one, with locks.
+ */
+typedef struct {
     int64_t storages, exports, imports, bytes;
-} live;
+    int taken;
+    int spare_headers, spare_cells;
+    void *headers, *cells; /* freed memory of two sizes, for this thread's next allocations; linked by the first word */
+} __attribute__((aligned(64))) Line;
 
-static void count(int64_t *word, int64_t by) { __atomic_fetch_add(word, by, __ATOMIC_RELAXED); }
+#define LINES 128
+static Line lines[LINES];
+static __thread Line *mine __attribute__((tls_model("initial-exec")));
+static pthread_key_t line_key;
+static pthread_once_t line_once = PTHREAD_ONCE_INIT;
+static int line_key_failed;
+
+static void give_line_back(void *line)
+{
+    mine = NULL;
+    __atomic_store_n(&((Line *)line)->taken, 0, __ATOMIC_RELEASE);
+}
+
+static void make_line_key(void) { line_key_failed = pthread_key_create(&line_key, give_line_back); }
+
+__attribute__((cold, noinline)) static Line *take_line(void)
+{
+    mine = lines;
+    if (pthread_once(&line_once, make_line_key) || line_key_failed)
+        return mine;
+    for (int i = 1; i < LINES; i++) {
+        int free = 0;
+        if (__atomic_load_n(&lines[i].taken, __ATOMIC_RELAXED) || !__atomic_compare_exchange_n(&lines[i].taken, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            continue;
+        if (pthread_setspecific(line_key, &lines[i])) {
+            __atomic_store_n(&lines[i].taken, 0, __ATOMIC_RELEASE);
+            return mine;
+        }
+        return mine = &lines[i];
+    }
+    return mine;
+}
+
+static inline Line *my_line(void) { return mine ? mine : take_line(); }
+
+static inline void count(Line *line, int64_t *word, int64_t by)
+{
+    if (line == lines)
+        __atomic_fetch_add(word, by, __ATOMIC_RELAXED);
+    else
+        __atomic_store_n(word, *word + by, __ATOMIC_RELAXED);
+}
+
+#define MAX_SPARES (DLF_KEEPS_SPARES ? 32 : 0)
+#define SLACK (sizeof(DlfStorage) + DLF_ALIGNMENT - 1)
+#define CELL_BYTES 256 /* an exported tensor of few axes, or a storage with a few elements */
+
+static void *take(Line *line, size_t bytes)
+{
+    void **list = bytes == sizeof(DlfStorage) ? &line->headers : &line->cells;
+    void *p = *list;
+    if (line == lines || !p)
+        return malloc(bytes);
+    *list = *(void **)p;
+    --*(bytes == sizeof(DlfStorage) ? &line->spare_headers : &line->spare_cells);
+    return p;
+}
+
+static void give(Line *line, void *p, size_t bytes)
+{
+    void **list = bytes == sizeof(DlfStorage) ? &line->headers : &line->cells;
+    int *spares = bytes == sizeof(DlfStorage) ? &line->spare_headers : &line->spare_cells;
+    if (line == lines || *spares >= MAX_SPARES) {
+        free(p);
+        return;
+    }
+    ++*spares;
+    *(void **)p = *list;
+    *list = p;
+}
 
 void dlf_ledger(DlfLedger *out)
 {
-    out->storages = __atomic_load_n(&live.storages, __ATOMIC_RELAXED);
-    out->exports = __atomic_load_n(&live.exports, __ATOMIC_RELAXED);
-    out->imports = __atomic_load_n(&live.imports, __ATOMIC_RELAXED);
-    out->bytes = __atomic_load_n(&live.bytes, __ATOMIC_RELAXED);
+    *out = (DlfLedger){0};
+    for (int i = 0; i < LINES; i++) {
+        out->storages += __atomic_load_n(&lines[i].storages, __ATOMIC_RELAXED);
+        out->exports += __atomic_load_n(&lines[i].exports, __ATOMIC_RELAXED);
+        out->imports += __atomic_load_n(&lines[i].imports, __ATOMIC_RELAXED);
+        out->bytes += __atomic_load_n(&lines[i].bytes, __ATOMIC_RELAXED);
+    }
 }
 
 DlfStorage *dlf_storage_new(size_t size, int zeroed, void **data)
 {
-    const size_t slack = sizeof(DlfStorage) + DLF_ALIGNMENT - 1;
-    if (size > SIZE_MAX / 2 - slack)
+    if (size > SIZE_MAX / 2 - SLACK)
         return NULL;
-    DlfStorage *st = zeroed ? calloc(1, slack + size) : malloc(slack + size);
+    Line *line = my_line();
+    const int small = SLACK + size <= CELL_BYTES;
+    DlfStorage *st = small ? take(line, CELL_BYTES) : zeroed ? calloc(1, SLACK + size) : malloc(SLACK + size);
     if (!st)
         return NULL;
+    if (small && zeroed)
+        memset(st, 0, CELL_BYTES);
     *st = (DlfStorage){.refs = 1, .kind = DLF_END_INLINE, .size = size};
     *data = (void *)(((uintptr_t)(st + 1) + DLF_ALIGNMENT - 1) & ~(uintptr_t)(DLF_ALIGNMENT - 1));
-    count(&live.storages, 1);
-    count(&live.bytes, (int64_t)size);
+    count(line, &line->storages, 1);
+    count(line, &line->bytes, (int64_t)size);
     return st;
 }
 
@@ -40,13 +123,14 @@ static int is_import(uint32_t kind) { return kind == DLF_END_LEGACY || kind == D
 
 DlfStorage *dlf_storage_wrap(uint32_t kind, void *owner, uint64_t slot)
 {
-    DlfStorage *st = malloc(sizeof *st);
+    Line *line = my_line();
+    DlfStorage *st = take(line, sizeof *st);
     if (!st)
         return NULL;
     *st = (DlfStorage){.refs = 1, .kind = kind, .owner = owner, .slot = slot};
-    count(&live.storages, 1);
+    count(line, &line->storages, 1);
     if (is_import(kind))
-        count(&live.imports, 1);
+        count(line, &line->imports, 1);
     return st;
 }
 
@@ -54,12 +138,18 @@ void dlf_storage_ref(DlfStorage *st) { __atomic_fetch_add(&st->refs, 1, __ATOMIC
 
 void dlf_storage_discard(DlfStorage *st)
 {
-    count(&live.storages, -1);
+    Line *line = my_line();
+    count(line, &line->storages, -1);
     if (is_import(st->kind))
-        count(&live.imports, -1);
+        count(line, &line->imports, -1);
     if (st->size)
-        count(&live.bytes, -(int64_t)st->size);
-    free(st);
+        count(line, &line->bytes, -(int64_t)st->size);
+    if (st->kind != DLF_END_INLINE)
+        give(line, st, sizeof *st);
+    else if (st->size <= CELL_BYTES - SLACK)
+        give(line, st, CELL_BYTES);
+    else
+        free(st);
 }
 
 void dlf_storage_finish(DlfStorage *st)
@@ -120,36 +210,28 @@ void dlf_delete_legacy(DlfManagedTensor *m)
         m->deleter(m);
 }
 
-int dlf_device_has_pointers(int32_t device_type)
-{
-    switch (device_type) {
-    case DLF_DEVICE_CPU:
-    case DLF_DEVICE_CUDA:
-    case DLF_DEVICE_CUDA_HOST:
-    case DLF_DEVICE_CUDA_MANAGED:
-    case DLF_DEVICE_ROCM:
-    case DLF_DEVICE_ROCM_HOST:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 /* One allocation an export: the managed struct, then our control words, then shape and strides. */
+typedef union {
+    DlfManagedTensorVersioned versioned;
+    DlfManagedTensor legacy;
+} Managed;
+
 typedef struct {
-    union {
-        DlfManagedTensorVersioned versioned;
-        DlfManagedTensor legacy;
-    } m;
+    Managed m;
     DlfStorage *st;
+    size_t bytes; /* of this allocation */
     int64_t dims[2 * DLF_FIXED_NDIM];
 } Export;
 
 static void export_free(Export *e)
 {
     DlfStorage *st = e->st;
-    free(e);
-    count(&live.exports, -1);
+    Line *line = my_line();
+    if (e->bytes == CELL_BYTES)
+        give(line, e, CELL_BYTES);
+    else
+        free(e);
+    count(line, &line->exports, -1);
     dlf_storage_unref(st);
 }
 
@@ -157,16 +239,20 @@ static void export_free(Export *e)
 static void delete_versioned(DlfManagedTensorVersioned *self) { export_free(self->manager_ctx); }
 static void delete_legacy(DlfManagedTensor *self) { export_free(self->manager_ctx); }
 
+_Static_assert(sizeof(Export) <= CELL_BYTES, "an exported tensor of few axes fits a cell");
+
 static Export *export_new(const DlfTensor *t, DlfStorage *st)
 {
     const size_t ndim = (size_t)t->ndim;
-    const size_t dims = ndim <= DLF_FIXED_NDIM ? sizeof(((Export *)0)->dims) : 2 * ndim * sizeof(int64_t);
-    Export *e = calloc(1, offsetof(Export, dims) + dims);
+    const size_t bytes = ndim <= DLF_FIXED_NDIM ? CELL_BYTES : offsetof(Export, dims) + 2 * ndim * sizeof(int64_t);
+    Line *line = my_line();
+    Export *e = bytes == CELL_BYTES ? take(line, CELL_BYTES) : malloc(bytes);
     if (!e)
         return NULL;
     dlf_storage_ref(st);
     e->st = st;
-    count(&live.exports, 1);
+    e->bytes = bytes;
+    count(line, &line->exports, 1);
     return e;
 }
 
@@ -185,8 +271,10 @@ static void fill(DlfTensor *out, const DlfTensor *t, Export *e)
         int64_t *dims = (int64_t *)((char *)e + offsetof(Export, dims)); /* more than dims declares when ndim is above DLF_FIXED_NDIM */
         out->shape = dims;
         out->strides = dims + ndim;
-        memcpy(out->shape, t->shape, ndim * sizeof(int64_t));
-        memcpy(out->strides, t->strides, ndim * sizeof(int64_t));
+        for (size_t i = 0; i < ndim; i++) { /* a call of memcpy for a few words costs more */
+            out->shape[i] = t->shape[i];
+            out->strides[i] = t->strides[i];
+        }
     }
 }
 
@@ -196,10 +284,7 @@ DlfManagedTensorVersioned *dlf_export_versioned(const DlfTensor *t, DlfStorage *
     if (!e)
         return NULL;
     DlfManagedTensorVersioned *m = &e->m.versioned;
-    m->version = (DlfVersion){DLF_VERSION_MAJOR, DLF_VERSION_MINOR};
-    m->manager_ctx = e;
-    m->deleter = delete_versioned;
-    m->flags = flags;
+    *m = (DlfManagedTensorVersioned){.version = {DLF_VERSION_MAJOR, DLF_VERSION_MINOR}, .manager_ctx = e, .deleter = delete_versioned, .flags = flags};
     fill(&m->tensor, t, e);
     return m;
 }
@@ -210,8 +295,7 @@ DlfManagedTensor *dlf_export_legacy(const DlfTensor *t, DlfStorage *st)
     if (!e)
         return NULL;
     DlfManagedTensor *m = &e->m.legacy;
-    m->manager_ctx = e;
-    m->deleter = delete_legacy;
+    *m = (DlfManagedTensor){.manager_ctx = e, .deleter = delete_legacy};
     fill(&m->tensor, t, e);
     return m;
 }

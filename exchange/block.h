@@ -15,6 +15,19 @@
 #define DLF_ALIGNMENT 64
 #define DLF_FIXED_NDIM 8
 
+/* Whether freed memory is kept for the next allocation. Not under AddressSanitizer, which shall see every end. */
+#define DLF_KEEPS_SPARES 1
+#ifdef __SANITIZE_ADDRESS__
+#undef DLF_KEEPS_SPARES
+#define DLF_KEEPS_SPARES 0
+#endif
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#undef DLF_KEEPS_SPARES
+#define DLF_KEEPS_SPARES 0
+#endif
+#endif
+
 /* How a storage ends when its last reference goes. */
 enum {
     DLF_END_NOTHING = 0,   /* memory of somebody else who promised to keep it */
@@ -29,7 +42,7 @@ enum {
 typedef struct DlfStorage {
     int64_t refs; /* atomic */
     uint32_t kind;
-    uint32_t reserved;
+    uint32_t may_wait; /* the last reference goes where waiting for Python is no harm; see dlf_python_end */
     void *owner;
     uint64_t slot;
     size_t size; /* bytes that dlferry allocated for the data; 0 for memory of others */
@@ -92,7 +105,20 @@ void dlf_delete_versioned(DlfManagedTensorVersioned *m);
 void dlf_delete_legacy(DlfManagedTensor *m);
 
 /* Whether memory of a device type is addressed by pointers that arithmetic may move (not by handles). */
-int dlf_device_has_pointers(int32_t device_type);
+static inline int dlf_device_has_pointers(int32_t device_type)
+{
+    switch (device_type) {
+    case DLF_DEVICE_CPU:
+    case DLF_DEVICE_CUDA:
+    case DLF_DEVICE_CUDA_HOST:
+    case DLF_DEVICE_CUDA_MANAGED:
+    case DLF_DEVICE_ROCM:
+    case DLF_DEVICE_ROCM_HOST:
+        return 1;
+    default:
+        return 0;
+    }
+}
 
 void dlf_ledger(DlfLedger *out);
 

@@ -59,14 +59,14 @@ TYPE(PyCapsule_Type, "capsule", 0, capsule_dealloc);
 TYPE(PyComplex_Type, "complex", 0, plain_dealloc);
 TYPE(PyUnicode_Type, "str", PyType_FLAG_UNICODE, plain_dealloc);
 TYPE(fake_exporter_type, "exporter", 0, plain_dealloc);
-static TYPE(tuple_type, "tuple", PyType_FLAG_TUPLE, sequence_dealloc);
+TYPE(PyTuple_Type, "tuple", PyType_FLAG_TUPLE, sequence_dealloc);
 static TYPE(list_type, "list", 0, sequence_dealloc);
 static TYPE(number_type, "number", 0, plain_dealloc);
-static TYPE(long_type, "int", PyType_FLAG_LONG, plain_dealloc);
+TYPE(PyLong_Type, "int", PyType_FLAG_LONG, plain_dealloc);
 
 PyObject _Py_NoneStruct = {IMMORTAL, NULL};
 PyObject _Py_EllipsisObject = {IMMORTAL, NULL};
-static PyObject truths[2] = {{IMMORTAL, &long_type}, {IMMORTAL, &long_type}};
+static PyObject truths[2] = {{IMMORTAL, &PyLong_Type}, {IMMORTAL, &PyLong_Type}};
 
 void *PyObject_Malloc(size_t n)
 {
@@ -128,7 +128,7 @@ static PyObject *sequence(PyTypeObject *type, Py_ssize_t n)
     return (PyObject *)s;
 }
 
-PyObject *PyTuple_New(Py_ssize_t n) { return sequence(&tuple_type, n); }
+PyObject *PyTuple_New(Py_ssize_t n) { return sequence(&PyTuple_Type, n); }
 PyObject *PyList_New(Py_ssize_t n) { return sequence(&list_type, n); }
 Py_ssize_t PyTuple_Size(PyObject *t) { return ((Sequence *)t)->size; }
 PyObject *PyTuple_GetItem(PyObject *t, Py_ssize_t i) { return ((Sequence *)t)->items[i]; }
@@ -163,7 +163,7 @@ static PyObject *number(PyTypeObject *type, double re, double im)
 
 PyObject *PyLong_FromLongLong(long long v)
 {
-    PyObject *o = number(&long_type, (double)v, 0);
+    PyObject *o = number(&PyLong_Type, (double)v, 0);
     if (o)
         ((Number *)o)->integer = v;
     return o;
@@ -174,7 +174,7 @@ long long PyLong_AsLongLong(PyObject *o) { return ((Number *)o)->integer; }
 
 PyObject *PyNumber_Index(PyObject *o)
 {
-    if (Py_TYPE(o) == &long_type)
+    if (Py_TYPE(o) == &PyLong_Type)
         return Py_NewRef(o);
     PyErr_SetString(PyExc_TypeError, "no int");
     return NULL;

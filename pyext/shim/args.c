@@ -6,7 +6,32 @@ static int bad_keyword(const DlfSignature *sig, PyObject *key)
     return -1;
 }
 
-int dlf_parse(const DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
+/* The names as the strings that the compiler put into calls: nearly every keyword is found by its address. */
+static int intern(DlfSignature *sig)
+{
+    for (int i = 0; i < DLF_MAX_ARGS && sig->names[i]; i++)
+        if (!sig->interned[i] && !(sig->interned[i] = PyUnicode_InternFromString(sig->names[i])))
+            return -1;
+    return 0;
+}
+
+/* The parameter that a keyword names: its place, n for none, -1 with TypeError for what is no name. */
+static int find(const DlfSignature *sig, PyObject *key, int n)
+{
+    for (int i = sig->positional_only; i < n; i++)
+        if (key == sig->interned[i])
+            return i;
+    if (!dlf_py_has(key, PyType_FLAG_UNICODE)) { /* f(**{1: 2}) reaches constructors as it is */
+        PyErr_Format(PyExc_TypeError, "%s: keyword argument, got %R, want a str", sig->function, key);
+        return -1;
+    }
+    int i = sig->positional_only;
+    while (i < n && PyUnicode_CompareWithASCIIString(key, sig->names[i]) != 0)
+        i++;
+    return i;
+}
+
+int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
     int n = 0;
     while (n < DLF_MAX_ARGS && sig->names[n])
@@ -18,15 +43,13 @@ int dlf_parse(const DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, 
     for (Py_ssize_t i = 0; i < nargs; i++)
         out[i] = args[i];
     const Py_ssize_t nkw = kwnames ? PyTuple_Size(kwnames) : 0;
+    if (nkw && !sig->interned[n - 1] && intern(sig))
+        return -1;
     for (Py_ssize_t k = 0; k < nkw; k++) {
         PyObject *key = PyTuple_GetItem(kwnames, k);
-        if (!dlf_py_has(key, PyType_FLAG_UNICODE)) { /* f(**{1: 2}) reaches constructors as it is */
-            PyErr_Format(PyExc_TypeError, "%s: keyword argument, got %R, want a str", sig->function, key);
+        const int i = find(sig, key, n);
+        if (i < 0)
             return -1;
-        }
-        int i = sig->positional_only;
-        while (i < n && PyUnicode_CompareWithASCIIString(key, sig->names[i]) != 0)
-            i++;
         if (i == n)
             return bad_keyword(sig, key);
         if (out[i]) {
@@ -54,6 +77,12 @@ int dlf_optional_bool(PyObject *o)
 
 int dlf_int64(PyObject *o, int64_t *out, const char *function, const char *what)
 {
+    if (Py_TYPE(o) == &PyLong_Type) {
+        *out = PyLong_AsLongLong(o);
+        if (*out != -1 || !PyErr_Occurred())
+            return 0;
+        PyErr_Clear();
+    }
     PyObject *i = PyNumber_Index(o);
     if (!i) {
         if (PyErr_ExceptionMatches(PyExc_TypeError)) {
@@ -75,10 +104,10 @@ int dlf_int64(PyObject *o, int64_t *out, const char *function, const char *what)
 
 int dlf_dims(PyObject *o, int64_t out[DLF_MAX_NDIM], const char *function, const char *what)
 {
-    if (dlf_py_has(o, PyType_FLAG_LONG))
+    const int is_tuple = Py_TYPE(o) == &PyTuple_Type || dlf_py_has(o, PyType_FLAG_TUPLE);
+    if (!is_tuple && dlf_py_has(o, PyType_FLAG_LONG))
         return dlf_int64(o, out, function, what) ? -1 : 1;
-    const int is_tuple = dlf_py_has(o, PyType_FLAG_TUPLE);
-    Py_ssize_t n = dlf_py_has(o, PyType_FLAG_UNICODE) ? -1 : is_tuple ? PyTuple_Size(o) : PySequence_Size(o);
+    Py_ssize_t n = is_tuple ? PyTuple_Size(o) : dlf_py_has(o, PyType_FLAG_UNICODE) ? -1 : PySequence_Size(o);
     if (n < 0) {
         if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_TypeError))
             return -1;
@@ -96,7 +125,13 @@ int dlf_dims(PyObject *o, int64_t out[DLF_MAX_NDIM], const char *function, const
         return -1;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *item = is_tuple ? Py_NewRef(PyTuple_GetItem(o, i)) : PySequence_GetItem(o, i);
+        PyObject *at = is_tuple ? PyTuple_GetItem(o, i) : NULL;
+        if (at && Py_TYPE(at) == &PyLong_Type) {
+            if (dlf_int64(at, out + i, function, what))
+                return -1;
+            continue;
+        }
+        PyObject *item = is_tuple ? Py_NewRef(at) : PySequence_GetItem(o, i);
         if (!item)
             return -1;
         const int bad = dlf_int64(item, out + i, function, what);

@@ -38,8 +38,42 @@ static int has_handles(int32_t type)
     return type == DLF_DEVICE_OPENCL || type == DLF_DEVICE_VULKAN || type == DLF_DEVICE_METAL || type == DLF_DEVICE_WEBGPU;
 }
 
+/* Most tensors: host memory, few axes, strides given, elements there. 1 if all rules hold, 0 if the long way has to look. */
+static inline int is_usual(const DlfTensor *t, uint64_t flags, DlfLayout *out)
+{
+    const int n = t->ndim;
+    if (t->device.type != DLF_DEVICE_CPU || n < 0 || n > DLF_FIXED_NDIM || !t->data || (n && (!t->shape || !t->strides)) || (((uintptr_t)t->shape | (uintptr_t)t->strides) & 7) ||
+        dlf_element(t->dtype, flags, &out->element) || t->byte_offset)
+        return 0;
+    int64_t elements = 1, low = 0, high = 1, bytes, reach;
+    int bad = 0;
+    for (int i = 0; i < n; i++) {
+        const int64_t extent = t->shape[i], stride = t->strides[i];
+        out->strides[i] = stride;
+        bad |= extent < 1;
+        bad |= __builtin_mul_overflow(elements, extent, &elements);
+        if (extent == 1)
+            continue;
+        bad |= __builtin_mul_overflow(extent - 1, stride, &reach);
+        bad |= reach < 0 ? __builtin_add_overflow(low, reach, &low) : __builtin_add_overflow(high, reach, &high);
+    }
+    bad |= __builtin_mul_overflow(elements, out->element.size, &bytes);
+    bad |= __builtin_mul_overflow(low, out->element.size, &low);
+    bad |= __builtin_mul_overflow(high, out->element.size, &high);
+    uintptr_t last;
+    if (bad || low == INT64_MIN || __builtin_add_overflow((uintptr_t)t->data, (uintptr_t)high, &last) || (uintptr_t)t->data < (uintptr_t)-low)
+        return 0;
+    out->size = elements;
+    out->nbytes = bytes;
+    out->low = low;
+    out->high = high;
+    return 1;
+}
+
 int dlf_check(const DlfTensor *t, uint64_t flags, DlfLayout *out, DlfRefusal *why)
 {
+    if (is_usual(t, flags, out))
+        return 0;
     if (t->ndim < 0 || t->ndim > DLF_MAX_NDIM)
         return refuse(why, DLF_KIND_SHAPE, -1, t->ndim, "want 0 to 64 axes");
     if (t->ndim > 0 && !t->shape)

@@ -29,9 +29,10 @@ typedef struct {
     const char *names[DLF_MAX_ARGS];  /* all parameters, NULL-terminated */
     int positional_only, positional;  /* how many must / may be given by position */
     int required;
+    PyObject *interned[DLF_MAX_ARGS]; /* filled by the first call with keywords */
 } DlfSignature;
 /* Fills out (borrowed references, NULL where not given). 0, or -1 with TypeError. */
-int dlf_parse(const DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
+int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
 /* None or absent: -1; else the truth value; -2 after an error. */
 int dlf_optional_bool(PyObject *o);
 /* An index-like object as int64: 0, or -1 with TypeError/ValueError that names what. */
@@ -72,8 +73,10 @@ PyObject *dlf_device_object(DlfDevice d);
 const char *dlf_device_name(DlfDevice d, char out[32]);
 PyObject *dlf_hook_asarray(void);
 PyObject *dlf_hook_convert(void);
+PyObject *dlf_hook_torch_samples(void);
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-int dlf_is_host(int32_t device_type);
+/* Not managed memory: a running kernel may own it. */
+static inline int dlf_is_host(int32_t type) { return type == DLF_DEVICE_CPU || type == DLF_DEVICE_CUDA_HOST || type == DLF_DEVICE_ROCM_HOST; }
 
 /* --- check.c --- */
 
@@ -105,6 +108,7 @@ typedef struct {
     DlfStorage *storage; /* NULL: closed */
     uint64_t flags;
     PyObject *weakrefs;
+    PyObject *shape;    /* the tuple, once somebody asked */
     int64_t buffers;    /* live Py_buffer exports */
     int64_t size;       /* elements */
     int64_t itemsize;
@@ -116,6 +120,8 @@ int dlf_tensor_init_type(void);
 int dlf_is_tensor(PyObject *o);
 /* A new Tensor over a checked tensor. Takes the reference on st, also on failure. */
 PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags);
+/* The same, but on failure the reference stays the caller's. */
+PyObject *dlf_tensor_over(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags);
 /* The tensor if it is open, else ValueError. */
 DlfTensorObject *dlf_open(PyObject *o, const char *function);
 int64_t dlf_tensor_count(void);
@@ -136,7 +142,6 @@ int dlf_overlap(const DlfTensorObject *a, const DlfTensorObject *b);
 
 /* --- create.c --- */
 
-extern const DlfSignature dlf_sig_none;
 PyObject *dlf_empty(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_zeros(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_full(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
@@ -189,12 +194,43 @@ DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags);
 
 extern DlfExchangeApi dlf_table;
 int dlf_table_install(void);
+
+/* --- types.c --- */
+
 /* The table of a type, or NULL for none; *traits is -1 after an error that must not be swallowed. Valid until other code runs. */
 const DlfExchangeApi *dlf_table_of(PyTypeObject *type, int *traits);
 #define DLF_TRAIT_TORCH 1     /* derives from torch.Tensor */
+#define DLF_TRAIT_OWN_TABLE 2 /* the table is the type's own, not inherited: what it makes is of this type */
 #define DLF_TRAIT_MASKED 4    /* derives from numpy.ma.MaskedArray */
 #define DLF_TRAIT_NDARRAY 8   /* is numpy.ndarray itself: on the CPU, with __dlpack__ since NumPy 1.22 */
-#define DLF_TRAIT_OWN_TABLE 2 /* the table is the type's own, not inherited: what it makes is of this type */
+#define DLF_TRAIT_OURS 16     /* derives from dlferry.Tensor */
+
+/* --- torch.c --- */
+
+/* Describes a tensor by PyTorch's table, in shape and strides of PyTorch: 1; 0 with *why 1: ask x.__dlpack__; 0 with *why -1: refused for good. */
+int dlf_torch_read(PyObject *x, const DlfExchangeApi *api, DlfTensor *t, DlfLayout *lay, int *why, const char *function);
+/* Whether PyTorch would refuse to export x: 0, or 1 with its kind of error (ask x.__dlpack__), or -1 with ours. */
+int dlf_torch_check(PyObject *x, uint8_t dtype_code, const char *function);
+int dlf_torch_refuse_negative(PyObject *x, const char *function);
+PyObject *dlf_torch_known(PyObject *, PyObject *);
+
+/* --- numpy.c --- */
+
+typedef struct {
+    DlfTensor t; /* shape is the array's, strides are those below */
+    uint64_t flags;
+    DlfLayout lay;
+    int64_t strides[DLF_MAX_NDIM];
+} DlfArrayView;
+void dlf_numpy_open(PyTypeObject *ndarray);
+int dlf_numpy_is_open(void);
+/* Describes an array without calling anything: 1, or 0 (without an error) for what is no ndarray or needs NumPy's own answer. */
+int dlf_numpy_read(PyObject *o, DlfArrayView *out);
+/* An ndarray over the memory of a checked tensor, kept by owner or, without one, by st. NULL with *unable set: without an error, another way must be found. */
+PyObject *dlf_numpy_make(const DlfTensor *t, int64_t itemsize, uint64_t flags, PyObject *owner, DlfStorage *st, int *unable);
+
+/* --- convert.c --- */
+
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_exchange_table(PyObject *, PyObject *);
@@ -219,6 +255,8 @@ void dlf_queue_close(void);
 int dlf_queue_closed(void);
 int64_t dlf_queue_length(void);
 void dlf_queue_drain_now(void);
+/* dlf_storage_unref for a caller that holds the GIL of the main interpreter. */
+void dlf_storage_unref_attached(DlfStorage *st);
 extern DlfStorage *dlf_queue_head;
 /* At every entry from Python, before arguments are read. */
 static inline void dlf_drain(void)

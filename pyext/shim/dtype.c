@@ -20,10 +20,26 @@ static const struct {
 
 _Static_assert(sizeof(long) == 8, "the buffer formats l and L are 64-bit integers here");
 
+/* The same by code and bytes, for dtypes of one lane; size 0: not among them. */
+#define INDEXED_CODES (DLF_CODE_BOOL + 1)
+static DlfElement indexed[INDEXED_CODES][17];
+
+__attribute__((constructor)) static void index_known(void)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].lanes == 1)
+            indexed[known[i].code][known[i].bits / 8] = (DlfElement){known[i].kind, known[i].align, known[i].bits / 8};
+}
+
 static int is_float8(uint8_t code) { return code >= DLF_CODE_FLOAT8_E3M4 && code <= DLF_CODE_FLOAT8_E8M0FNU; }
 
 int dlf_element(DlfDataType dt, uint64_t flags, DlfElement *out)
 {
+    if (dt.lanes == 1 && dt.code < INDEXED_CODES && dt.bits % 8 == 0 && dt.bits <= 128) {
+        *out = indexed[dt.code][dt.bits / 8];
+        if (out->size)
+            return 0;
+    }
     const int padded = dt.bits < 8 && (flags & DLF_FLAG_SUBBYTE_PADDED);
     for (size_t i = 0; i < sizeof known / sizeof *known && !padded; i++) {
         if (known[i].code == dt.code && known[i].bits == dt.bits && known[i].lanes == dt.lanes) {

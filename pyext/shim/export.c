@@ -3,15 +3,18 @@
 
 #include <string.h>
 
-/* PyCapsule keeps the pointer, so the names are static. Comparing first sets no error over one in flight. */
+/* PyCapsule keeps the pointer, so the names are static, and mostly told by their address. */
+static const char versioned_name[] = DLF_CAPSULE_VERSIONED, legacy_name[] = DLF_CAPSULE_LEGACY;
+
+/* Comparing first sets no error over one in flight. */
 static void capsule_destroy(PyObject *capsule)
 {
     const char *name = PyCapsule_GetName(capsule);
     if (name == NULL)
         return;
-    if (strcmp(name, DLF_CAPSULE_VERSIONED) == 0)
+    if (name == versioned_name || strcmp(name, versioned_name) == 0)
         dlf_delete_versioned(PyCapsule_GetPointer(capsule, name));
-    else if (strcmp(name, DLF_CAPSULE_LEGACY) == 0)
+    else if (name == legacy_name || strcmp(name, legacy_name) == 0)
         dlf_delete_legacy(PyCapsule_GetPointer(capsule, name));
 }
 
@@ -26,7 +29,7 @@ DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags)
 static PyObject *versioned_capsule(DlfTensorObject *t, uint64_t extra_flags)
 {
     DlfManagedTensorVersioned *m = dlf_export(t, extra_flags);
-    PyObject *c = m ? PyCapsule_New(m, DLF_CAPSULE_VERSIONED, capsule_destroy) : NULL;
+    PyObject *c = m ? PyCapsule_New(m, versioned_name, capsule_destroy) : NULL;
     if (m && !c)
         dlf_delete_versioned(m);
     return c;
@@ -35,7 +38,7 @@ static PyObject *versioned_capsule(DlfTensorObject *t, uint64_t extra_flags)
 static PyObject *legacy_capsule(DlfTensorObject *t)
 {
     DlfManagedTensor *m = dlf_export_legacy(&t->t, t->storage);
-    PyObject *c = m ? PyCapsule_New(m, DLF_CAPSULE_LEGACY, capsule_destroy) : NULL;
+    PyObject *c = m ? PyCapsule_New(m, legacy_name, capsule_destroy) : NULL;
     if (m && !c)
         dlf_delete_legacy(m);
     return m ? c : PyErr_NoMemory();
@@ -44,7 +47,7 @@ static PyObject *legacy_capsule(DlfTensorObject *t)
 /* Two ints in a tuple or another sequence of two: 0, or -1 with TypeError. */
 static int pair(PyObject *o, int64_t out[2], const char *what)
 {
-    const Py_ssize_t n = dlf_py_has(o, PyType_FLAG_TUPLE) ? PyTuple_Size(o) : -1;
+    const Py_ssize_t n = Py_TYPE(o) == &PyTuple_Type || dlf_py_has(o, PyType_FLAG_TUPLE) ? PyTuple_Size(o) : -1;
     if (n != 2) {
         PyErr_Format(PyExc_TypeError, "__dlpack__: %s, got %R, want None or a tuple of two ints", what, o);
         return -1;
@@ -98,7 +101,7 @@ static int accept_device(const DlfTensorObject *t, PyObject *dl_device, int64_t 
 
 PyObject *dlf_dlpack(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const DlfSignature sig = {"__dlpack__", {"stream", "max_version", "dl_device", "copy"}, 0, 0, 0};
+    static DlfSignature sig = {"__dlpack__", {"stream", "max_version", "dl_device", "copy"}, 0, 0, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     int64_t version[2] = {0, 0}, device[2];
     char name[48];

@@ -38,16 +38,10 @@ static PyObject *adopt(const DlfTensor *t, uint64_t flags, uint32_t kind, void *
         keep = keep && !o;
     } else {
         DlfStorage *st = dlf_storage_wrap(kind, owner, 0);
-        if (st) {
-            dlf_storage_ref(st);
-            o = dlf_tensor_new(t, &lay, st, flags);
-            if (o)
-                dlf_storage_unref(st);
-            else
-                dlf_storage_discard(st);
-        } else {
+        if (!st)
             PyErr_NoMemory();
-        }
+        else if (!(o = dlf_tensor_over(t, &lay, st, flags)))
+            dlf_storage_discard(st);
         keep = keep || o;
     }
     if (!keep)
@@ -55,9 +49,25 @@ static PyObject *adopt(const DlfTensor *t, uint64_t flags, uint32_t kind, void *
     return o;
 }
 
+/* A tensor over a Python object that keeps the memory. */
+static PyObject *over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner)
+{
+    DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, owner, 0);
+    if (!st)
+        return PyErr_NoMemory();
+    PyObject *o = dlf_tensor_over(t, lay, st, flags);
+    if (o)
+        Py_INCREF(owner);
+    else
+        dlf_storage_discard(st);
+    return o;
+}
+
 int dlf_is_aligned(const DlfTensorObject *t)
 {
     DlfElement e;
+    if (((uintptr_t)t->t.data & 15) == 0) /* no element asks for more */
+        return 1;
     return !dlf_is_host(t->t.device.type) || t->size == 0 || dlf_element(t->t.dtype, t->flags, &e) || ((uintptr_t)t->t.data & (uintptr_t)(e.align - 1)) == 0;
 }
 
@@ -115,30 +125,8 @@ static PyObject *from_capsule(PyObject *capsule, int *copied, const char *functi
 
 /* --- exchange table --- */
 
-/* What torch.Tensor.__dlpack__ refuses and its table lets through: 1 yes, 0 no, -1 after an error. */
-static int torch_says(PyObject *x, const char *attribute, int call)
-{
-    PyObject *v = PyObject_GetAttrString(x, attribute);
-    if (v && call) {
-        PyObject *r = PyObject_CallNoArgs(v);
-        Py_DECREF(v);
-        v = r;
-    }
-    const int truth = v ? PyObject_IsTrue(v) : -1;
-    Py_XDECREF(v);
-    return truth;
-}
-
-static int refuse_negative(PyObject *x, const char *function)
-{
-    const int negative = torch_says(x, "is_neg", 1);
-    if (negative > 0)
-        dlf_raise(DLF_KIND_UNSUPPORTED, "%s: torch tensor, got one with the negative bit set, whose memory holds the opposite values; pass x.resolve_neg()", function);
-    return negative;
-}
-
 /* NULL with *retry set: __dlpack__ knows better what is wrong. */
-static PyObject *by_table(PyObject *x, const DlfExchangeApi *api, int is_torch, int *copied, int *retry, const char *function)
+static PyObject *by_table(PyObject *x, const DlfExchangeApi *api, int *copied, int *retry, const char *function)
 {
     DlfManagedTensorVersioned *m = NULL;
     *retry = 0;
@@ -148,23 +136,29 @@ static PyObject *by_table(PyObject *x, const DlfExchangeApi *api, int is_torch, 
         *retry = dlf_error_is_soft();
         return NULL;
     }
-    PyErr_Clear(); /* success with an exception set is the producer's fault, not ours */
-    if (is_torch && m->version.major == DLF_VERSION_MAJOR) {
-        const uint8_t code = m->tensor.dtype.code;
-        const int differentiable = code != DLF_CODE_INT && code != DLF_CODE_UINT && code != DLF_CODE_BOOL;
-        const int grad = differentiable ? torch_says(x, "requires_grad", 0) : 0;
-        const int conj = grad == 0 && (code == DLF_CODE_COMPLEX || code == DLF_CODE_BCOMPLEX) ? torch_says(x, "is_conj", 1) : 0;
-        if (grad || conj || refuse_negative(x, function)) {
-            give_back(DLF_END_VERSIONED, m);
-            if (grad > 0 || conj > 0) {
-                *retry = 1;
-                dlf_raise(DLF_KIND_UNSUPPORTED, "%s: torch tensor, got one that requires grad or is conjugate, want a plain one; pass x.detach() or x.resolve_conj()", function);
-            }
-            return NULL;
-        }
-    }
+    if (PyErr_Occurred())
+        PyErr_Clear(); /* success with an exception set is the producer's fault, not ours */
     *copied = m->version.major == DLF_VERSION_MAJOR && (m->flags & DLF_FLAG_IS_COPIED) != 0;
     return dlf_import_versioned(m, 0, function);
+}
+
+static PyObject *from_torch(PyObject *x, const DlfExchangeApi *api, int *copied, int *retry, const char *function)
+{
+    DlfTensor t;
+    DlfLayout lay;
+    int why = 0;
+    *retry = 0;
+    if (!api->dltensor_from_py_object_no_sync) {
+        PyObject *o = by_table(x, api, copied, retry, function);
+        why = o ? dlf_torch_check(x, ((DlfTensorObject *)o)->t.dtype.code, function) : 0;
+        if (!why)
+            return o;
+        Py_DECREF(o);
+    } else if (dlf_torch_read(x, api, &t, &lay, &why, function)) {
+        return over_object(&t, &lay, 0, x);
+    }
+    *retry = why > 0;
+    return NULL;
 }
 
 /* --- __dlpack__ --- */
@@ -336,7 +330,7 @@ static PyObject *by_protocol(PyObject *x, const Request *r, int traits, int *cop
     DlfDevice said = {DLF_DEVICE_CPU, 0};
     /* NumPy's arrays are on the CPU; asking costs as much as the rest. */
     const int known = traits & DLF_TRAIT_NDARRAY ? 0 : device_of(x, &said, function);
-    if (known < 0 || ((traits & DLF_TRAIT_TORCH) && refuse_negative(x, function)))
+    if (known < 0 || ((traits & DLF_TRAIT_TORCH) && dlf_torch_refuse_negative(x, function)))
         return NULL;
     PyObject *dl_device = NULL;
     if (r->has_device && !same_device(said, r->device)) {
@@ -395,18 +389,18 @@ PyObject *dlf_speaks(PyObject *self, PyObject *x)
 
 int dlf_speaks_dlpack(PyObject *x)
 {
-    if (dlf_is_tensor(x) || Py_TYPE(x) == &PyCapsule_Type)
+    if (Py_TYPE(x) == dlf_tensor_type || Py_TYPE(x) == &PyCapsule_Type)
+        return 1;
+    int traits;
+    const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
+    if (traits < 0)
+        return -1;
+    if (api || (traits & (DLF_TRAIT_NDARRAY | DLF_TRAIT_OURS)))
         return 1;
     if (dlf_py_has(x, PyType_FLAG_TYPE))
         return 0; /* the class of a tensor has the method, and is none */
     if (init_names())
         return -1;
-    int traits;
-    const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
-    if (traits < 0)
-        return -1;
-    if (traits & DLF_TRAIT_NDARRAY)
-        return 1;
     PyObject *method = PyObject_GetAttr(x, s_dlpack);
     if (method) {
         Py_DECREF(method);
@@ -415,28 +409,39 @@ int dlf_speaks_dlpack(PyObject *x)
     if (!PyErr_ExceptionMatches(PyExc_AttributeError))
         return -1;
     PyErr_Clear();
-    return api != NULL;
+    return 0;
+}
+
+static PyObject *share(PyObject *x, const char *function)
+{
+    DlfTensorObject *t = dlf_open(x, function);
+    return t ? dlf_tensor_share(t) : NULL;
 }
 
 static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const char *function)
 {
-    if (dlf_is_tensor(x)) {
-        DlfTensorObject *t = dlf_open(x, function);
-        return t ? dlf_tensor_share(t) : NULL;
-    }
+    int traits = 0, retry;
+    if (Py_TYPE(x) == dlf_tensor_type)
+        return share(x, function);
     if (Py_TYPE(x) == &PyCapsule_Type)
         return from_capsule(x, copied, function);
-    if (init_names())
-        return NULL;
-    int traits = 0, retry;
     const DlfExchangeApi *api = dlf_table_of(Py_TYPE(x), &traits);
     if (traits < 0)
+        return NULL;
+    if (traits & DLF_TRAIT_OURS)
+        return share(x, function);
+    if ((traits & DLF_TRAIT_NDARRAY) && !r->stream && (!r->has_device || dlf_is_host(r->device.type))) {
+        DlfArrayView v;
+        if (dlf_numpy_read(x, &v))
+            return over_object(&v.t, &v.lay, v.flags, x);
+    }
+    if (init_names())
         return NULL;
     PyObject *failure = NULL;
     if (traits & DLF_TRAIT_MASKED)
         return dlf_raise(DLF_KIND_UNSUPPORTED, "%s: x, got a masked array, whose mask would be lost; pass x.filled(value) or x.data", function);
     if (api && !r->stream) {
-        PyObject *o = by_table(x, api, traits & DLF_TRAIT_TORCH, copied, &retry, function);
+        PyObject *o = (traits & DLF_TRAIT_TORCH ? from_torch : by_table)(x, api, copied, &retry, function);
         const int elsewhere = o && r->has_device && !same_device(((DlfTensorObject *)o)->t.device, r->device);
         if (o && !elsewhere)
             return o;
@@ -470,6 +475,8 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
     DlfTensorObject *t = (DlfTensorObject *)o;
     PyObject *result = o;
     char got[32], want[32];
+    if (!r->has_device && r->copy < 0 && ((uintptr_t)t->t.data & 15) == 0)
+        return o;
     if (r->has_device && !same_device(t->t.device, r->device)) {
         result = dlf_raise(DLF_KIND_DEVICE, "%s: device, got a tensor on %s that its library did not move, want %s; move it there with its own library first", function,
                            dlf_device_name(t->t.device, got), dlf_device_name(r->device, want));
@@ -496,10 +503,15 @@ PyObject *dlf_import(PyObject *x, int copy, const char *function)
 PyObject *dlf_from_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static const DlfSignature sig = {"from_dlpack", {"x", "device", "copy", "stream"}, 1, 1, 1};
+    static DlfSignature sig = {"from_dlpack", {"x", "device", "copy", "stream"}, 1, 1, 1, {0}};
     PyObject *a[DLF_MAX_ARGS];
     Request r = {.copy = -1};
+    int copied = 0;
     dlf_drain();
+    if (nargs == 1 && !kwnames) {
+        PyObject *o = import_shared(args[0], &r, &copied, "from_dlpack");
+        return o ? settle(o, &r, copied, "from_dlpack") : NULL;
+    }
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
     if (a[1] && a[1] != Py_None) {
@@ -511,7 +523,6 @@ PyObject *dlf_from_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t narg
         return NULL;
     if (a[3] && a[3] != Py_Ellipsis)
         r.stream = a[3];
-    int copied = 0;
     PyObject *o = import_shared(a[0], &r, &copied, "from_dlpack");
     return o ? settle(o, &r, copied, "from_dlpack") : NULL;
 }

@@ -82,6 +82,7 @@ static PyMethodDef methods[] = {
     {"_to_framework", FAST(dlf_to_framework), METH_FASTCALL, NULL},
     {"_speaks_dlpack", dlf_speaks, METH_O, NULL},
     {"_exchange_table", dlf_exchange_table, METH_O, NULL},
+    {"_torch_layout_known", dlf_torch_known, METH_NOARGS, NULL},
     {"_go_info", dlf_go_info, METH_NOARGS, NULL},
     {"_go_state", dlf_go_state, METH_NOARGS, NULL},
     {"_at_exit", at_exit, METH_NOARGS, NULL},

@@ -6,8 +6,9 @@
 static PyObject *cpu;
 
 static struct {
-    PyObject *dtype, *dtype_of_key, *device, *asarray, *convert;
+    PyObject *dtype, *dtype_of_key, *device, *asarray, *convert, *torch_samples;
 } hooks;
+#define HOOKS 6
 
 /* key -> DType, name -> DType, (type << 32 | id) -> Device: interned, so never evicted. */
 static PyObject *dtypes_by_key, *dtypes_by_name, *devices;
@@ -24,16 +25,16 @@ static uint32_t key_of(DlfDataType dt) { return dt.code | (uint32_t)dt.bits << 8
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static const DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert"}, 0, 0, 5};
+    static DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert", "torch_samples"}, 0, 0, HOOKS, {0}};
     PyObject *a[DLF_MAX_ARGS];
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
-    PyObject **into[] = {&hooks.dtype, &hooks.dtype_of_key, &hooks.device, &hooks.asarray, &hooks.convert};
-    for (int i = 0; i < 5; i++) {
+    PyObject **into[] = {&hooks.dtype, &hooks.dtype_of_key, &hooks.device, &hooks.asarray, &hooks.convert, &hooks.torch_samples};
+    for (int i = 0; i < HOOKS; i++) {
         if (!a[i])
             return dlf_raise(DLF_KIND_TYPE, "_install: argument '%s' is missing", sig.names[i]);
     }
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < HOOKS; i++) {
         PyObject *old = *into[i];
         *into[i] = Py_NewRef(a[i]);
         Py_XDECREF(old);
@@ -68,6 +69,7 @@ static int ready(void)
 
 PyObject *dlf_hook_asarray(void) { return ready() ? hooks.asarray : NULL; }
 PyObject *dlf_hook_convert(void) { return ready() ? hooks.convert : NULL; }
+PyObject *dlf_hook_torch_samples(void) { return ready() ? hooks.torch_samples : NULL; }
 
 PyObject *dlf_dtype_object(DlfDataType dt)
 {
@@ -204,6 +206,3 @@ const char *dlf_device_name(DlfDevice d, char out[32])
         snprintf(out, 32, "device%d:%d", d.type, d.id);
     return out;
 }
-
-/* Not managed memory: a running kernel may own it. */
-int dlf_is_host(int32_t type) { return type == DLF_DEVICE_CPU || type == DLF_DEVICE_CUDA_HOST || type == DLF_DEVICE_ROCM_HOST; }

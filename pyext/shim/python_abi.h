@@ -143,6 +143,8 @@ DLF_PY PyObject _Py_NoneStruct;
 DLF_PY PyObject _Py_EllipsisObject;
 DLF_PY PyTypeObject PyCapsule_Type;
 DLF_PY PyTypeObject PyComplex_Type;
+DLF_PY PyTypeObject PyLong_Type;
+DLF_PY PyTypeObject PyTuple_Type;
 DLF_PY PyTypeObject PyUnicode_Type;
 DLF_PY PyObject *PyExc_AttributeError;
 DLF_PY PyObject *PyExc_BufferError;
@@ -261,6 +263,15 @@ static inline void Py_DECREF(void *o)
         _Py_Dealloc(o);
 }
 
+/* Gives a reference back if it is not the last one, so that no code runs: whether it did. */
+static inline int dlf_py_let_go(void *o)
+{
+    if (!dlf_py_is_immortal(o) && ((PyObject *)o)->ob_refcnt == 1)
+        return 0;
+    Py_DECREF(o);
+    return 1;
+}
+
 static inline void Py_XDECREF(void *o)
 {
     if (o)
@@ -273,6 +284,7 @@ static inline PyObject *Py_NewRef(void *o)
     return o;
 }
 
+#define PyType_FLAG_HEAPTYPE (1UL << 9)
 #define PyType_FLAG_LONG (1UL << 24)
 #define PyType_FLAG_TUPLE (1UL << 26)
 #define PyType_FLAG_UNICODE (1UL << 28)

@@ -26,10 +26,8 @@ static int attached(void)
     return now && now == PyGILState_GetThisThreadState() && PyThreadState_GetInterpreter(now) == home;
 }
 
-static void finish(DlfStorage *st)
+static void end(DlfStorage *st)
 {
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
     if (st->kind == DLF_END_PYOBJECT) {
         PyObject *owner = st->owner;
         dlf_storage_discard(st);
@@ -42,15 +40,26 @@ static void finish(DlfStorage *st)
     } else {
         dlf_storage_finish(st);
     }
-    /* What a foreign deleter left behind must not look like our caller's. */
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
+}
+
+/* What a foreign deleter does to the exception in flight, or leaves behind as one, must not be seen by our caller. */
+static void finish(DlfStorage *st)
+{
+    PyObject *type = NULL, *value, *traceback;
+    if (PyErr_Occurred())
+        PyErr_Fetch(&type, &value, &traceback);
+    end(st);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    if (type)
+        PyErr_Restore(type, value, traceback);
 }
 
 /* A chain of owners (a tensor over a tensor over a tensor ...) would recurse as deep as it is long; beyond this many it goes on from the outermost end. */
 #define MAX_DEPTH 32
-static __thread int depth;
-static __thread DlfStorage *postponed;
+#define OF_THREAD __thread __attribute__((tls_model("initial-exec")))
+static OF_THREAD int depth;
+static OF_THREAD DlfStorage *postponed;
 
 static void finish_now(DlfStorage *st)
 {
@@ -87,6 +96,21 @@ static int drain_pending(void *unused)
     return 0;
 }
 
+/*
+ * PyTorch gives the GIL up around the end of a tensor and takes it back right after, in a thread of Python; its own deleter for arrays waits for the GIL there
+ * too. So waiting adds no lock that was not waited for, and saves a pending call, which costs as much as the exchange.
+ */
+static int wait_and_finish(DlfStorage *st)
+{
+    PyThreadState *own = PyGILState_GetThisThreadState();
+    if (!own || PyThreadState_GetInterpreter(own) != home)
+        return 0;
+    PyEval_RestoreThread(own);
+    finish_now(st);
+    PyEval_SaveThread();
+    return 1;
+}
+
 static void python_end(DlfStorage *st)
 {
     const int exiting = __atomic_load_n(&closed, __ATOMIC_ACQUIRE);
@@ -99,6 +123,8 @@ static void python_end(DlfStorage *st)
     }
     if (exiting)
         return;
+    if (st->may_wait && wait_and_finish(st))
+        return;
     __atomic_fetch_add(&length, 1, __ATOMIC_RELAXED);
     DlfStorage *head = __atomic_load_n(&dlf_queue_head, __ATOMIC_RELAXED);
     do
@@ -106,6 +132,16 @@ static void python_end(DlfStorage *st)
     while (!__atomic_compare_exchange_n(&dlf_queue_head, &head, st, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
     if (!__atomic_exchange_n(&scheduled, 1, __ATOMIC_ACQ_REL) && Py_AddPendingCall(drain_pending, NULL))
         __atomic_store_n(&scheduled, 0, __ATOMIC_RELEASE); /* the interpreter's list is full: the next entry or push drains */
+}
+
+void dlf_storage_unref_attached(DlfStorage *st)
+{
+    if (__atomic_load_n(&st->refs, __ATOMIC_ACQUIRE) != 1 || st->kind == DLF_END_GO || closed)
+        dlf_storage_unref(st);
+    else if (st->kind <= DLF_END_INLINE || (st->kind == DLF_END_PYOBJECT && dlf_py_let_go(st->owner)))
+        dlf_storage_discard(st);
+    else
+        finish_now(st);
 }
 
 int64_t dlf_queue_length(void) { return __atomic_load_n(&length, __ATOMIC_RELAXED); }

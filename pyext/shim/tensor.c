@@ -11,64 +11,86 @@ int64_t dlf_tensor_count(void) { return alive; }
 
 int dlf_is_tensor(PyObject *o) { return Py_TYPE(o) == dlf_tensor_type || PyType_IsSubtype(Py_TYPE(o), dlf_tensor_type); }
 
-/* Takes the reference on st, also on failure. The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. */
-static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
+/* Objects of the type itself that ended, kept for the next ones, each with its reference on the type. Held by the GIL. */
+#define MAX_SPARE (DLF_KEEPS_SPARES ? 64 : 0)
+static PyObject *spare; /* linked by their first word */
+static int spares;
+
+static DlfTensorObject *allocate(PyTypeObject *type)
 {
-    const size_t ndim = (size_t)t->ndim;
-    DlfTensorObject *self;
-    if (type == dlf_tensor_type) {
-        self = PyObject_Malloc(sizeof *self);
-        if (self)
-            PyObject_Init(&self->ob_base, type);
-        else
-            PyErr_NoMemory();
+    PyObject *o;
+    if (type != dlf_tensor_type) {
+        o = ((PyObject * (*)(PyTypeObject *, Py_ssize_t)) PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    } else if ((o = spare)) {
+        spare = *(PyObject **)o;
+        spares--;
+        o->ob_refcnt = 1;
+        o->ob_type = type;
+    } else if ((o = PyObject_Malloc(sizeof(DlfTensorObject)))) {
+        PyObject_Init(o, type);
     } else {
-        self = (DlfTensorObject *)((PyObject * (*)(PyTypeObject *, Py_ssize_t)) PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    }
-    if (!self) {
-        dlf_storage_unref(st);
-        return NULL;
-    }
-    self->t = *t;
-    self->storage = st;
-    self->flags = flags & (DLF_FLAG_READ_ONLY | DLF_FLAG_SUBBYTE_PADDED);
-    self->weakrefs = NULL;
-    self->buffers = 0;
-    self->size = lay->size;
-    self->itemsize = lay->element.size;
-    alive++;
-    int64_t *dims = self->dims;
-    if (ndim > DLF_FIXED_NDIM && !(dims = malloc(2 * ndim * sizeof *dims))) {
-        self->t.ndim = 0;
-        self->t.shape = self->t.strides = self->dims;
-        Py_DECREF(self);
         PyErr_NoMemory();
+    }
+    return (DlfTensorObject *)o;
+}
+
+/* The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. The caller's reference on st is taken on success only. */
+static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *strides, int64_t size, int64_t itemsize, DlfStorage *st, uint64_t flags)
+{
+    const int ndim = t->ndim;
+    int64_t *long_dims = NULL;
+    if (ndim > DLF_FIXED_NDIM && !(long_dims = malloc(2 * (size_t)ndim * sizeof *long_dims)))
+        return PyErr_NoMemory();
+    DlfTensorObject *self = allocate(type);
+    if (!self) {
+        free(long_dims);
         return NULL;
     }
-    if (ndim) {
-        memcpy(dims, t->shape, ndim * sizeof *dims);
-        memcpy(dims + ndim, lay->strides, ndim * sizeof *dims);
-    }
+    int64_t *dims = long_dims ? long_dims : self->dims;
+    self->t = *t;
     self->t.shape = dims;
     self->t.strides = dims + ndim;
-    if (dlf_device_has_pointers(t->device.type)) {
+    for (int i = 0; i < ndim; i++) { /* a call of memcpy for a few words costs more */
+        dims[i] = t->shape[i];
+        dims[ndim + i] = strides[i];
+    }
+    if (t->byte_offset && dlf_device_has_pointers(t->device.type)) {
         if (t->data)
             self->t.data = (char *)t->data + t->byte_offset;
         self->t.byte_offset = 0;
     }
     if (dlf_is_host(t->device.type))
         self->t.device.id = 0;
+    self->storage = st;
+    self->flags = flags & (DLF_FLAG_READ_ONLY | DLF_FLAG_SUBBYTE_PADDED);
+    self->weakrefs = NULL;
+    self->shape = NULL;
+    self->buffers = 0;
+    self->size = size;
+    self->itemsize = itemsize;
+    alive++;
     return &self->ob_base;
 }
 
-PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags) { return new_of(dlf_tensor_type, t, lay, st, flags); }
+PyObject *dlf_tensor_over(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
+{
+    return new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, st, flags);
+}
+
+PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
+{
+    PyObject *o = dlf_tensor_over(t, lay, st, flags);
+    if (!o)
+        dlf_storage_unref(st);
+    return o;
+}
 
 static void drop(DlfTensorObject *self)
 {
     DlfStorage *st = self->storage;
     self->storage = NULL;
     if (st)
-        dlf_storage_unref(st);
+        dlf_storage_unref_attached(st);
 }
 
 static void tensor_dealloc(PyObject *o)
@@ -78,13 +100,20 @@ static void tensor_dealloc(PyObject *o)
     if (self->weakrefs)
         PyObject_ClearWeakRefs(o);
     drop(self);
+    Py_XDECREF(self->shape);
     if (self->t.shape != self->dims)
         free(self->t.shape);
     alive--;
-    if (type == dlf_tensor_type)
-        PyObject_Free(o);
-    else
+    if (type != dlf_tensor_type) {
         ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
+    } else if (spares < MAX_SPARE) {
+        *(PyObject **)o = spare;
+        spare = o;
+        spares++;
+        return;
+    } else {
+        PyObject_Free(o);
+    }
     Py_DECREF(type);
 }
 
@@ -97,36 +126,52 @@ DlfTensorObject *dlf_open(PyObject *o, const char *function)
     return NULL;
 }
 
-static DlfLayout layout_of(const DlfTensorObject *t)
-{
-    DlfLayout lay = {.size = t->size, .element.size = t->itemsize};
-    memcpy(lay.strides, t->t.strides, (size_t)t->t.ndim * sizeof(int64_t));
-    return lay;
-}
-
 static PyObject *share_as(PyTypeObject *type, DlfTensorObject *t)
 {
-    const DlfLayout lay = layout_of(t);
-    dlf_storage_ref(t->storage);
-    return new_of(type, &t->t, &lay, t->storage, t->flags);
+    DlfStorage *st = t->storage;
+    dlf_storage_ref(st); /* first: making an object of a subclass may run code that closes t */
+    PyObject *o = new_of(type, &t->t, t->t.strides, t->size, t->itemsize, st, t->flags);
+    if (!o)
+        dlf_storage_unref(st);
+    return o;
 }
 
 PyObject *dlf_tensor_share(DlfTensorObject *t) { return share_as(dlf_tensor_type, t); }
+
+/* The layout of a new tensor in row-major order: 0, or -1 for what dlf_check has to word. */
+static int compact(int ndim, const int64_t *shape, int64_t itemsize, DlfLayout *out)
+{
+    int64_t step = 1, bytes;
+    int empty = 0;
+    for (int i = ndim - 1; i >= 0; i--) {
+        out->strides[i] = step;
+        if (shape[i] < 0 || __builtin_mul_overflow(step, shape[i] > 1 ? shape[i] : 1, &step))
+            return -1;
+        empty |= shape[i] == 0;
+    }
+    if (__builtin_mul_overflow(step, itemsize, &bytes))
+        return -1;
+    out->size = empty ? 0 : step;
+    out->nbytes = empty ? 0 : bytes;
+    return 0;
+}
 
 PyObject *dlf_tensor_empty(int ndim, const int64_t *shape, DlfDataType dt, uint64_t flags, int zeroed, const char *function)
 {
     DlfTensor t = {.device = {DLF_DEVICE_CPU, 0}, .ndim = ndim, .dtype = dt, .shape = (int64_t *)shape, .data = &t};
     DlfLayout lay;
     DlfRefusal why;
-    for (int i = 0; i < ndim; i++)
-        if (shape[i] < 0)
-            return dlf_raise(DLF_KIND_VALUE, "%s: shape, got %lld at axis %d, want 0 or more", function, (long long)shape[i], i);
-    const int kind = dlf_check(&t, flags, &lay, &why);
-    if (kind == DLF_KIND_OVERFLOW || kind == DLF_KIND_OFFSET)
-        return dlf_raise(DLF_KIND_VALUE, "%s: shape, %s, want a smaller one", function, why.text);
-    if (kind) {
-        dlf_raise_refusal(function, &t, flags, &why);
-        return NULL;
+    if (dlf_element(dt, flags, &lay.element) || compact(ndim, shape, lay.element.size, &lay)) {
+        for (int i = 0; i < ndim; i++)
+            if (shape[i] < 0)
+                return dlf_raise(DLF_KIND_VALUE, "%s: shape, got %lld at axis %d, want 0 or more", function, (long long)shape[i], i);
+        const int kind = dlf_check(&t, flags, &lay, &why);
+        if (kind == DLF_KIND_OVERFLOW || kind == DLF_KIND_OFFSET)
+            return dlf_raise(DLF_KIND_VALUE, "%s: shape, %s, want a smaller one", function, why.text);
+        if (kind) {
+            dlf_raise_refusal(function, &t, flags, &why);
+            return NULL;
+        }
     }
     DlfStorage *st = dlf_storage_new((size_t)lay.nbytes, zeroed, &t.data);
     if (!st)
@@ -157,7 +202,15 @@ PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *functi
 
 /* --- metadata: right for closed tensors too --- */
 
-static PyObject *get_shape(PyObject *o, void *x) { (void)x; return dlf_tuple(((DlfTensorObject *)o)->t.shape, ((DlfTensorObject *)o)->t.ndim); }
+static PyObject *get_shape(PyObject *o, void *x)
+{
+    (void)x;
+    DlfTensorObject *t = (DlfTensorObject *)o;
+    if (!t->shape && !(t->shape = dlf_tuple(t->t.shape, t->t.ndim)))
+        return NULL;
+    return Py_NewRef(t->shape);
+}
+
 static PyObject *get_strides(PyObject *o, void *x) { (void)x; return dlf_tuple(((DlfTensorObject *)o)->t.strides, ((DlfTensorObject *)o)->t.ndim); }
 static PyObject *get_dtype(PyObject *o, void *x) { (void)x; return dlf_dtype_object(((DlfTensorObject *)o)->t.dtype); }
 static PyObject *get_device(PyObject *o, void *x) { (void)x; return dlf_device_object(((DlfTensorObject *)o)->t.device); }

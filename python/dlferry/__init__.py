@@ -134,12 +134,19 @@ def _first_convert(x: object, to: Any, copy: Any) -> Any:
     return module.convert(x, to, copy)
 
 
+def _torch_samples() -> Any:
+    from ._torch import samples
+
+    return samples()
+
+
 _hooks: dict[str, Any] = {
     "dtype": dtype,
     "dtype_of_key": dtype_of_key,
     "device": device,
     "asarray": _first_asarray,
     "convert": _first_convert,
+    "torch_samples": _torch_samples,
 }
 _core._install(**_hooks)
 _tensor.bind()
