@@ -52,8 +52,15 @@ def go_fuzz(tools: toolchain.Toolchain, env: dict[str, str], time_each: str) -> 
         if failed:
             print(done.stdout + done.stderr, flush=True)
             raise StepFailed(name)
+        closing(done.stdout, "fuzz: elapsed: ")
 
     gates(*[lambda pair=pair: one(*pair) for pair in found])
+
+
+def closing(output: str, start: str) -> None:
+    """The last line that begins so: how much the fuzzer tried."""
+    lines = [line for line in output.splitlines() if line.startswith(start)]
+    print(*(f"    {line}" for line in lines[-1:]), flush=True)
 
 
 def fuzz_command(compiler: list[str], output: Path, *flags: str) -> list[str]:
@@ -100,11 +107,12 @@ def fuzz_shim(tools: toolchain.Toolchain, time_each: str) -> None:
     fuzzer = folder / "fuzzer"
     step("the shim's fuzzer, built", fuzz_command([clang or ""], fuzzer, "-fsanitize=fuzzer"), cwd=ROOT)
     try:
-        step(
+        said = step(
             f"the shim's fuzzer for {seconds} s",
             [fuzzer, f"-max_total_time={seconds}", "-max_len=160", "-timeout=10", "-print_final_stats=1", f"-artifact_prefix={found}/", corpus],
             cwd=folder,
         )
+        closing(said, "Done ")
     finally:
         for path in sorted(found.iterdir()):
             print(f"{path.name}: {path.read_bytes().hex()}", flush=True)
