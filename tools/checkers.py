@@ -93,14 +93,21 @@ def asan_python(tools: toolchain.Toolchain, go_env: dict[str, str], library: str
                 print(text, flush=True)
 
 
-def other_pythons() -> None:
-    """One wheel on every supported Python of this machine, with NumPy alone."""
+def available(tools: toolchain.Toolchain, env: dict[str, str]) -> list[pythons.Python]:
+    """The supported Pythons of this machine, one of each version; with CI=1 also a 3.14 that is fetched."""
     here = pythons.found()
-    tools, env = go_environment()
     if (3, 14) not in here and os.environ.get("CI"):
         fetched = pythons.fetch_314(ROOT, tools.go.path, online(env))
         if fetched:
             here[3, 14] = fetched
+    for minor in pythons.SUPPORTED:
+        if minor not in here:
+            note(f"Python {'.'.join(map(str, minor))}", "not on this machine" + (" (with CI=1 it is fetched)" if minor == (3, 14) else ""))
+    return list(here.values())
+
+
+def other_pythons() -> None:
+    """One wheel on every supported Python of this machine, with NumPy alone."""
 
     def one(python: pythons.Python) -> None:
         venv = numpy_venv(python)
@@ -113,7 +120,4 @@ def other_pythons() -> None:
             env={"DLFERRY_FRAMEWORKS": "numpy"},
         )
 
-    for minor in pythons.SUPPORTED:
-        if minor not in here:
-            note(f"Python {'.'.join(map(str, minor))}", "not on this machine" + (" (with CI=1 it is fetched)" if minor == (3, 14) else ""))
-    gates(*[lambda python=python: one(python) for python in here.values()])
+    gates(*[lambda python=python: one(python) for python in available(*go_environment())])

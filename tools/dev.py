@@ -18,6 +18,7 @@ from tools import pythons
 from tools.checkers import asan, variants
 from tools.fuzzing import fuzz
 from tools.lint import lint, reformat
+from tools.nightly import nightly
 from tools.progress import StepFailed, note, step, stream
 from tools.project import ROOT, VENV, gates, go_environment, go_test, groups, pytest, sdist, wheel
 
@@ -109,6 +110,7 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "variants": (variants, ("test", "frameworks", "dev")),
     "asan": (asan, ("test",)),
     "fuzz": (fuzz, ()),
+    "nightly": (nightly, ("test",)),
     "interop": (interop, ("test", "frameworks", "interop")),
     "interop-all": (interop_all, ("test", "frameworks", "interop", "interop-all")),
     "format": (reformat, ("dev",)),
