@@ -30,7 +30,7 @@ CLOSING = re.compile(
 
 def nightly() -> None:
     """Every stage, also after one failed; the report; a failure if there was one."""
-    started = time.monotonic()
+    started, begun, at = time.monotonic(), time.gmtime(), commit()
     tools, env = go_environment()
     here = available(tools, env)
     venvs = [numpy_venv(python) for python in here]
@@ -49,8 +49,8 @@ def nightly() -> None:
     stages.run(f"make fuzz, {each} each", [*target, "fuzz"], {"FUZZTIME": each})
 
     head = {
-        "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "commit": commit(),
+        "date": time.strftime("%Y-%m-%d %H:%M UTC", begun),
+        "commit": at,
         "time": f"{(time.monotonic() - started) / 60:.0f} min on {os.cpu_count()} processors",
         "Python": ", ".join(python.text for python in here),
         "Go": tools.go.text,
