@@ -2,11 +2,8 @@
 # PYTHON=python3.12 names the interpreter for .venv; without it the best one that is found is taken.
 PYTHON ?= python3
 
-FUZZTIME ?= 60s
-export FUZZTIME
-
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants asan fuzz interop interop-all wheel sdist clean
+.PHONY: help demo test check format lint variants asan fuzz nightly interop interop-all wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -35,6 +32,9 @@ asan: ## the tests under AddressSanitizer and UBSan
 	$(DEV)
 
 fuzz: ## the fuzzers, each for FUZZTIME (60s)
+	$(DEV)
+
+nightly: ## what is too long for CI, fuzzers for FUZZTIME (10m) each; writes docs/dev/nightly.txt
 	$(DEV)
 
 interop: ## the matrix of array libraries under 600 MB with dlferry, one process each

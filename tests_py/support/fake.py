@@ -120,6 +120,13 @@ class Fake:
     def _free(self, _):
         self.freed += 1
 
+    def __repr__(self):
+        t = self.m.t
+        shape, strides = list(self.shape), self.strides and list(self.strides)
+        flags = self.m.flags if self.ver else None
+        at = t.data and t.data % 64
+        return f"<Fake {at=} {shape=} {strides=} ndim={t.ndim} ty={(t.ty.code, t.ty.bits, t.ty.lanes)} off={t.off} dev={self.dev} ver={self.ver} {flags=}>"
+
     @property
     def address(self):
         return C.addressof(self.m)
