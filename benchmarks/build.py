@@ -75,6 +75,7 @@ def extension(name: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except ImportError as e:
         raise Unavailable(f"does not load: {e}") from e
+    sys.modules[name] = module  # its functions need its types, and do not hold them
     return module
 
 
@@ -90,3 +91,28 @@ def crossing() -> Path:
     source = PEERS / "crossing" / "main.go"
     command = [tool("go"), "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o", "{out}", "./benchmarks/peers/crossing"]
     return once("libcrossing.so", [source], [command], env={"CGO_ENABLED": "1"})
+
+
+def nanobind() -> ModuleType:
+    """The peer made with nanobind, at the optimisation that its own build files use."""
+    try:
+        import nanobind as package
+    except ImportError as e:
+        raise Unavailable(f"{e}") from e
+    from importlib.metadata import version
+
+    source, include = PEERS / "nanobind" / "peer.cpp", Path(package.include_dir())
+    library, robin = include.parent / "src" / "nb_combined.cpp", include.parent / "ext" / "robin_map" / "include"
+    flags = ["-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing"]
+    includes = [f"-I{folder}" for folder in (include, robin, python_headers())]
+    command = [tool("g++", "c++", "clang++"), *flags, *includes, "-o", "{out}", source, library]
+    return extension("nanobind_peer", once("nanobind_peer.so", [source], [command], version("nanobind")))
+
+
+def dlpark() -> ModuleType:
+    """The peer made with dlpark and PyO3: release, whole-program optimisation."""
+    folder, target = PEERS / "dlpark", BUILT / "cargo"
+    sources = [folder / "Cargo.toml", folder / "Cargo.lock", folder / "src" / "lib.rs"]
+    build = [tool("cargo"), "build", "--release", "--locked", "--quiet", "--manifest-path", folder / "Cargo.toml", "--target-dir", target]
+    copy = [tool("cp"), target / "release" / "libdlpark_peer.so", "{out}"]
+    return extension("dlpark_peer", once("dlpark_peer.so", sources, [build, copy], env={"PYO3_PYTHON": sys.executable}))

@@ -22,7 +22,11 @@ def add(suite: Suite, lib: Libraries) -> None:
 
         function = attempt(suite, "tvm-ffi with a C++ function", tvm.take3)
         if function:
-            add_calls(suite, lib, function, floor)
+            add_tvm_calls(suite, lib, function, floor)
+    for name, make in (("nanobind", build.nanobind), ("dlpark", build.dlpark)):
+        peer = attempt(suite, name, make)
+        if peer:
+            add_peer(suite, lib, name, peer)
 
 
 def attempt(suite: Suite, what: str, make: Callable[[], Any]) -> Any:
@@ -75,7 +79,7 @@ def add_crossing(suite: Suite, floor: ModuleType) -> None:
         suite.rows["go"].add("a Go function that does nothing", "call(x)", None, call=floor.go_noop, x=None)
 
 
-def add_calls(suite: Suite, lib: Libraries, take3: Callable[..., None], floor: ModuleType | None) -> None:
+def add_tvm_calls(suite: Suite, lib: Libraries, take3: Callable[..., None], floor: ModuleType | None) -> None:
     """A C++ function of tvm-ffi with three tensors of each library."""
     x = own()
     y = lib.tvm.from_dlpack(x)
@@ -92,3 +96,28 @@ def add_calls(suite: Suite, lib: Libraries, take3: Callable[..., None], floor: M
             row.add(f"torch, {make.__name__}", "call(t, t, t)", None, call=take3, t=t)
     if lib.numpy:
         row.add("numpy", "call(a, a, a)", None, call=take3, a=lib.numpy.array(x.numpy()))
+
+
+def add_peer(suite: Suite, lib: Libraries, who: str, peer: ModuleType) -> None:
+    """An extension of our own writing: take, take3, make."""
+    rows, x, made = suite.rows, own(), peer.make()
+    check = same_memory(made)
+    rows["in-own"].add(who, "take(x)", same_memory(x), take=peer.take, x=x)
+    rows["empty"].add(who, "make()", None, make=peer.make)
+    rows["dlpack"].add(who, "x.__dlpack__(max_version=v)", None, x=made, v=(1, 3))
+    row = suite.row(f"{who}-call", f"a function of {who}, given three tensors", note="no dlferry code but its export")
+    row.add("dlferry", "call(x, x, x)", None, call=peer.take3, x=x)
+    if lib.numpy:
+        a = lib.numpy.array(x.numpy())
+        rows["in-numpy"].add(who, "take(a)", same_memory(a), take=peer.take, a=a)
+        rows["numpy-takes"].add(who, "take(x)", check, take=lib.numpy.from_dlpack, x=made)
+        row.add("numpy", "call(a, a, a)", None, call=peer.take3, a=a)
+    if lib.torch:
+        for key, make in (("in-torch", fresh), ("in-torch-held", held)):
+            t = make(lib.torch)
+            rows[key].add(who, "take(t)", same_memory(t), take=peer.take, t=t)
+            t = make(lib.torch)
+            row.add(f"torch, {make.__name__}", "call(t, t, t)", None, call=peer.take3, t=t)
+        rows["torch-takes"].add(who, "take(x)", check, take=lib.torch.from_dlpack, x=made)
+    if lib.tvm:
+        rows["tvm-takes"].add(who, "take(x)", check, take=lib.tvm.from_dlpack, x=made)
