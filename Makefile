@@ -6,7 +6,7 @@ FUZZTIME ?= 60s
 export FUZZTIME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants asan fuzz interop interop-all wheel sdist clean
+.PHONY: help demo test check format lint variants instructions asan fuzz interop interop-all wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -26,6 +26,9 @@ lint: ## formatting, vet, staticcheck, types, generated files, symbols of the wh
 	$(DEV)
 
 variants: ## the tests under Go's checkers and the sanitizers, on every Python found, and those that build
+	$(DEV)
+
+instructions: ## instructions of the core exchanges (valgrind), against benchmarks/instructions.json
 	$(DEV)
 
 format: ## format the Go and Python sources in place

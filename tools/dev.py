@@ -284,6 +284,7 @@ def variants() -> None:
         lambda: go_checkers(tools, env),
         asan,
         lambda: go_fuzz(tools, env, "10s"),
+        instructions,
         other_pythons,
         lambda: pytest("Python tests that build", "-m", "slow", env={"DLFERRY_FRAMEWORKS": "all"}),
     )
@@ -504,6 +505,12 @@ def interop_all() -> None:
     interop("--all", "--write")
 
 
+def instructions() -> None:
+    """The instructions that the core exchanges take, against the recorded ones."""
+    VENV.install_wheel(wheel())
+    stream("instruction counts", [sys.executable, "-m", "benchmarks.instructions"], cwd=ROOT)
+
+
 def gates(*checks: Callable[[], object]) -> None:
     """Run every check, also after one failed, and fail at the end."""
     failed = []
@@ -543,6 +550,7 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "fuzz": (fuzz, ()),
     "interop": (interop, ("test", "frameworks", "interop")),
     "interop-all": (interop_all, ("test", "frameworks", "interop", "interop-all")),
+    "instructions": (instructions, ("test",)),
     "format": (reformat, ("dev",)),
     "check": (check, ("test", "frameworks", "dev", "interop")),
 }
