@@ -95,7 +95,7 @@ def bench(*, quick: bool, only: str, rounds: int | None, heavy: bool, process: b
     lib = _bench_rows.Libraries(suite)
     _bench_rows.rows(suite, lib)
     _bench_memory.size_rows(suite, lib)
-    if heavy:
+    if heavy and _bench_memory.memory_wanted(only):
         _bench_memory.memory_rows(suite, lib, mib=16 if quick else 256)
     if only:
         suite.select(only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,16 @@ import dlferry
 from ._bench_rows import Libraries
 from ._bench_run import Bar, Suite
 
-__all__ = ["memory_rows", "size_rows"]
+__all__ = ["memory_rows", "memory_wanted", "size_rows"]
 
 SIZES = (1, 1 << 10, 1 << 20, 1 << 30, 1 << 33)
 _kept: list[Any] = []
+_KEYS = ("copy", "transpose", "contiguous", "chw-uint8", "chw-uint16", "transpose-16", "cast-float16", "cast-bfloat16", "cast-float64")
+
+
+def memory_wanted(pattern: str) -> bool:
+    """Whether a pattern selects any of the rows that `memory_rows` makes gigabytes for."""
+    return any(re.search(pattern, f"{key}/{who}" if who else key) for key in _KEYS for who in ("", "dlferry", "numpy", "torch"))
 
 
 def memory_rows(suite: Suite, lib: Libraries, *, mib: int = 256) -> None:
@@ -101,7 +108,7 @@ def size_rows(suite: Suite, lib: Libraries) -> None:
         if module is None:
             continue
         title = {"own": "from_dlpack(x.__dlpack__())", "numpy": "from_dlpack(ndarray)", "torch": "from_dlpack(torch tensor)"}[way]
-        row = suite.row(f"size-{way}", f"{title}, by number of elements", Bar(1.1, "1 element", text="the largest <= 1.1 x the smallest"))
+        row = suite.row(f"size-{way}", f"{title}, by number of elements", Bar(1.1, "1 element", text="<= 1.1 x one element"))
         for n in SIZES:
             x = whole[:n]
             who = "dlferry" if n == last else "1 element" if n == 1 else f"2^{n.bit_length() - 1} elements"

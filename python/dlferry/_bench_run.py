@@ -200,10 +200,6 @@ def _spread(samples: list[float]) -> dict[str, float]:
     if not samples:
         return {}
     ordered = sorted(samples)
-    low = max(ordered[0], 1e-9)
-    late = ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)]
-    return {
-        "min_ns": round(low, 3),
-        "median_over_min_percent": round(100 * (median(ordered) / low - 1), 1),
-        "p90_over_min_percent": round(100 * (late / low - 1), 1),
-    }
+    low, late = ordered[0], ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)]
+    middle, late = (round(100 * (x / low - 1), 1) if low else 0.0 for x in (median(ordered), late))
+    return {"min_ns": round(low, 3), "median_over_min_percent": middle, "p90_over_min_percent": late}

@@ -71,9 +71,16 @@ def text(found: dict[str, Any]) -> list[str]:
     return [line for line in lines if line is not None]
 
 
+def _value(bar: dict[str, Any]) -> str:
+    """As the bar's text puts it: ns, times as long, or, where dlferry has to be the faster one, times as fast."""
+    value = bar["value"]
+    if not bar["against"]:
+        return f"{value:.0f} ns"
+    return f"{value:.2f} x" if bar["at_most"] >= 1 and bar["text"].startswith("<=") else f"{1 / max(value, 1e-9):.2f} x as fast"
+
+
 def _verdict(bar: dict[str, Any]) -> str:
-    value = f"{bar['value']:.2f} x" if bar["against"] else f"{bar['value']:.0f} ns"
-    return f"{value}, {good('reached') if bar['met'] else bad('not reached')}"
+    return f"{_value(bar)}, {good('reached') if bar['met'] else bad('not reached')}"
 
 
 def _time(ns: float) -> str:
@@ -92,7 +99,7 @@ def markdown(found: dict[str, Any]) -> list[str]:
     for row in found["rows"]:
         for k, case in enumerate(row["cases"]):
             bars = "; ".join(
-                f"{bar['text']}: {bar['value']:.3g}{'' if bar['met'] else ' **no**'}"
+                f"{bar['text']}: {_value(bar)}{'' if bar['met'] else ' **no**'}"
                 for bar in row["bars"]
                 if bar["met"] is not None and case["who"] == "dlferry"
             )
