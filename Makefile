@@ -4,9 +4,10 @@ PYTHON ?= python3
 
 FUZZTIME ?= 60s
 export FUZZTIME
+export BENCH
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants instructions asan fuzz interop interop-all wheel sdist clean
+.PHONY: help demo test check format lint variants instructions bench asan fuzz interop interop-all wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -29,6 +30,9 @@ variants: ## the tests under Go's checkers and the sanitizers, on every Python f
 	$(DEV)
 
 instructions: ## instructions of the core exchanges (valgrind), against benchmarks/instructions.json
+	$(DEV)
+
+bench: ## dlferry beside its peers and its floor; BENCH='--quick --only torch' passes options on
 	$(DEV)
 
 format: ## format the Go and Python sources in place

@@ -65,6 +65,7 @@ def setup(asked: str | None, wanted: Iterable[str]) -> None:
         "test": "what the tests need",
         "frameworks": "PyTorch, JAX, tvm-ffi (a large download)",
         "dev": "what the checks need",
+        "bench": "the peers of the benchmarks",
         "interop": "the libraries of the matrix under 600 MB",
         "interop-all": "TensorFlow, PaddlePaddle, dpnp, cuda.core (a very large download)",
     }
@@ -505,6 +506,15 @@ def interop_all() -> None:
     interop("--all", "--write")
 
 
+def bench() -> None:
+    """dlferry beside its peers and its floor; the figures go to build/bench."""
+    VENV.install_wheel(wheel())
+    out = ROOT / "build" / "bench"
+    out.mkdir(parents=True, exist_ok=True)
+    options = ["--json", out / "bench.json", "--markdown", out / "bench.md", "--plot", out / "bench.svg", *os.environ.get("BENCH", "").split()]
+    stream("benchmarks", [sys.executable, "-m", "benchmarks", *options], cwd=ROOT)
+
+
 def instructions() -> None:
     """The instructions that the core exchanges take, against the recorded ones."""
     VENV.install_wheel(wheel())
@@ -550,6 +560,7 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "fuzz": (fuzz, ()),
     "interop": (interop, ("test", "frameworks", "interop")),
     "interop-all": (interop_all, ("test", "frameworks", "interop", "interop-all")),
+    "bench": (bench, ("demo", "frameworks", "bench")),
     "instructions": (instructions, ("test",)),
     "format": (reformat, ("dev",)),
     "check": (check, ("test", "frameworks", "dev", "interop")),
