@@ -2,7 +2,8 @@
 
 Counts do not depend on how busy the machine is, so this can fail in CI where a time could not. They do depend on the compiler and on the
 interpreter: figures are kept for each pair of CPython's minor version and the compiler's major one. Of each operation, `own` is what runs in
-dlferry's own library; `outside` is the rest (the interpreter, NumPy, libc), which is compared only for the very build that it was recorded with.
+dlferry's own library, and repeats to the instruction; `outside` is the rest (the interpreter, NumPy, libc), which is compared only for the very
+build that it was recorded with, and loosely: what malloc does depends on all that was freed before.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from dlferry import _core
 from dlferry._terminal import bad, bold, dim, good, table
 
 FIGURES = Path(__file__).with_name("instructions.json")
-TOLERANCE = 0.03
-SLACK = 2.0  # instructions: of the shortest operations 3 % is less than one
+# By how much of the recorded figure, and how many instructions more, a count may exceed it.
+TOLERANCE = {"own": (0.03, 2.0), "outside": (0.1, 100.0)}
 Counts = dict[str, dict[str, float]]
 
 
@@ -107,10 +108,11 @@ def compare(counts: Counts, recorded: Counts, same_build: bool) -> tuple[list[li
         for part in ("own", "outside"):
             if old is None or (part == "outside" and not same_build):
                 continue
-            if found[part] > old[part] * (1 + TOLERANCE) + SLACK:
+            share, slack = TOLERANCE[part]
+            if found[part] > old[part] * (1 + share) + slack:
                 verdicts.append(f"{part} +{100 * (found[part] / max(old[part], 1) - 1):.0f} %")
                 worse.append(f"{name} ({part})")
-            elif found[part] < old[part] * (1 - TOLERANCE) - SLACK:
+            elif found[part] < old[part] * (1 - share) - slack:
                 verdicts.append(f"{part} less; --update keeps it so")
         was = ["", ""] if old is None else [f"{old['own']:.0f}", f"{old['outside']:.0f}"]
         rows.append([name, f"{found['own']:.0f}", was[0], f"{found['outside']:.0f}", was[1], "; ".join(verdicts) or ("new" if old is None else "")])
@@ -143,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
     if not same_build:
         print(dim(f"outside of dlferry not compared: recorded with {known['surroundings']}"))
     if worse:
-        print(f"instructions: more than {TOLERANCE:.0%} over benchmarks/instructions.json for {key()}: {', '.join(worse)}")
+        print(f"instructions: more than benchmarks/instructions.json allows for {key()}: {', '.join(worse)}")
         print("find out why (callgrind_annotate); if it has to be so, python -m benchmarks.instructions --update")
         return 1
     return 0
