@@ -2,8 +2,10 @@
 # PYTHON=python3.12 names the interpreter for .venv; without it the best one that is found is taken.
 PYTHON ?= python3
 
+export BENCH
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lint variants asan fuzz nightly interop interop-all wheel sdist clean
+.PHONY: help demo test check format lint variants instructions bench asan fuzz nightly interop interop-all wheel sdist clean
 
 DEV = @$(PYTHON) tools/dev.py $@ $(if $(filter file default,$(origin PYTHON)),,--python '$(PYTHON)')
 
@@ -23,6 +25,12 @@ lint: ## formatting, vet, staticcheck, types, generated files, symbols of the wh
 	$(DEV)
 
 variants: ## the tests under Go's checkers and the sanitizers, on every Python found, and those that build
+	$(DEV)
+
+instructions: ## instructions of the core exchanges (valgrind), against benchmarks/instructions.json
+	$(DEV)
+
+bench: ## dlferry beside its peers and its floor; BENCH='--quick --only torch' passes options on
 	$(DEV)
 
 format: ## format the Go and Python sources in place

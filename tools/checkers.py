@@ -12,6 +12,7 @@ from build_backend import native, toolchain
 
 from . import pythons
 from .fuzzing import SANITIZE, fuzz_replay, go_fuzz
+from .measure import instructions
 from .progress import note, step
 from .project import ROOT, gates, go_environment, go_test, numpy_venv, online, pytest, version
 
@@ -24,6 +25,7 @@ def variants() -> None:
         lambda: go_checkers(tools, env),
         asan,
         lambda: go_fuzz(tools, env, "10s"),
+        instructions,
         other_pythons,
         lambda: pytest("Python tests that build", "-m", "slow", env={"DLFERRY_FRAMEWORKS": "all"}),
     )

@@ -18,6 +18,7 @@ from tools import pythons
 from tools.checkers import asan, variants
 from tools.fuzzing import fuzz
 from tools.lint import lint, reformat
+from tools.measure import bench, instructions
 from tools.nightly import nightly
 from tools.progress import StepFailed, note, step, stream
 from tools.project import ROOT, VENV, gates, go_environment, go_test, groups, pytest, sdist, wheel
@@ -39,6 +40,7 @@ def setup(asked: str | None, wanted: Iterable[str]) -> None:
         "test": "what the tests need",
         "frameworks": "PyTorch, JAX, tvm-ffi (a large download)",
         "dev": "what the checks need",
+        "bench": "the peers of the benchmarks",
         "interop": "the libraries of the matrix under 600 MB",
         "interop-all": "TensorFlow, PaddlePaddle, dpnp, cuda.core (a very large download)",
     }
@@ -113,6 +115,8 @@ TARGETS: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "nightly": (nightly, ("test",)),
     "interop": (interop, ("test", "frameworks", "interop")),
     "interop-all": (interop_all, ("test", "frameworks", "interop", "interop-all")),
+    "bench": (bench, ("demo", "frameworks", "bench")),
+    "instructions": (instructions, ("test",)),
     "format": (reformat, ("dev",)),
     "check": (check, ("test", "frameworks", "dev", "interop")),
 }

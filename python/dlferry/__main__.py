@@ -57,7 +57,32 @@ def main(argv: list[str] | None = None) -> int:
     explain.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     explain.add_argument("--import", metavar="NAME,...", dest="imports", default="", help="import these libraries first, so that they are asked")
 
+    bench = commands.add_parser(
+        "bench",
+        help="time dlferry against the frameworks that are installed",
+        description="All cases in rounds, in one process, each checked before it is timed. Quiet machines give figures; others give ratios.",
+    )
+    bench.add_argument("--quick", action="store_true", help="fewer rounds and smaller buffers: about a minute")
+    bench.add_argument("--only", metavar="PATTERN", default="", help="the rows whose key matches this regular expression (--json - shows keys)")
+    bench.add_argument("--rounds", metavar="N", type=int, help="how often each case is visited")
+    bench.add_argument("--no-memory", action="store_true", help="without the copies of whole buffers (2 GiB)")
+    bench.add_argument("--no-process", action="store_true", help="without import time, memory left behind and threads")
+    bench.add_argument("--json", metavar="FILE", help="write what was found as JSON; - prints it instead of the table")
+
     arguments = parser.parse_args(argv)
+    if arguments.command == "bench":
+        from ._bench import bench as run_bench
+
+        if arguments.rounds is not None and arguments.rounds < 1:
+            parser.error(f"bench: --rounds, got {arguments.rounds}, want 1 or more")
+        return run_bench(
+            quick=arguments.quick,
+            only=arguments.only,
+            rounds=arguments.rounds,
+            heavy=not arguments.no_memory,
+            process=not arguments.no_process,
+            as_json=arguments.json,
+        )
     if arguments.command == "doctor":
         from ._doctor import doctor as run_doctor
 

@@ -1,0 +1,1 @@
+"""The other contestants: small extensions of our own writing over other libraries."""
