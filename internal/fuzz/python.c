@@ -55,12 +55,14 @@ static void capsule_dealloc(PyObject *o)
 
 #define IMMORTAL ((Py_ssize_t)1 << 40)
 #define TYPE(symbol, text, bits, f) PyTypeObject symbol = {.ob_base = {IMMORTAL, NULL}, .name = text, .flags = bits, .dealloc = f}
+TYPE(PyBool_Type, "bool", PyType_FLAG_LONG, plain_dealloc);
+TYPE(PyFloat_Type, "float", 0, plain_dealloc);
 TYPE(PyCapsule_Type, "capsule", 0, capsule_dealloc);
 TYPE(PyComplex_Type, "complex", 0, plain_dealloc);
 TYPE(PyUnicode_Type, "str", PyType_FLAG_UNICODE, plain_dealloc);
 TYPE(fake_exporter_type, "exporter", 0, plain_dealloc);
 TYPE(PyTuple_Type, "tuple", PyType_FLAG_TUPLE, sequence_dealloc);
-static TYPE(list_type, "list", 0, sequence_dealloc);
+TYPE(PyList_Type, "list", 0, sequence_dealloc);
 static TYPE(number_type, "number", 0, plain_dealloc);
 TYPE(PyLong_Type, "int", PyType_FLAG_LONG, plain_dealloc);
 
@@ -129,7 +131,7 @@ static PyObject *sequence(PyTypeObject *type, Py_ssize_t n)
 }
 
 PyObject *PyTuple_New(Py_ssize_t n) { return sequence(&PyTuple_Type, n); }
-PyObject *PyList_New(Py_ssize_t n) { return sequence(&list_type, n); }
+PyObject *PyList_New(Py_ssize_t n) { return sequence(&PyList_Type, n); }
 Py_ssize_t PyTuple_Size(PyObject *t) { return ((Sequence *)t)->size; }
 PyObject *PyTuple_GetItem(PyObject *t, Py_ssize_t i) { return ((Sequence *)t)->items[i]; }
 
@@ -140,6 +142,8 @@ int PyTuple_SetItem(PyObject *t, Py_ssize_t i, PyObject *item)
     return 0;
 }
 
+Py_ssize_t PyList_Size(PyObject *t) { return PyTuple_Size(t); }
+PyObject *PyList_GetItem(PyObject *t, Py_ssize_t i) { return PyTuple_GetItem(t, i); }
 int PyList_SetItem(PyObject *t, Py_ssize_t i, PyObject *item) { return PyTuple_SetItem(t, i, item); }
 
 PyObject *PyTuple_Pack(Py_ssize_t n, ...)

@@ -151,6 +151,11 @@ PyObject *dlf_from_values(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_asarray(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_tensor_tp_new(PyTypeObject *, PyObject *, PyObject *);
 
+/* --- nested.c --- */
+
+/* A new tensor of a number or of numbers in nested lists and tuples; asked may be NULL. NULL with *unable set: without an error, the Python layer must look. */
+PyObject *dlf_from_nested(PyObject *o, const DlfDataType *asked, int *unable);
+
 /* --- view.c --- */
 
 PyObject *dlf_view(PyObject *, PyObject *const *, Py_ssize_t);

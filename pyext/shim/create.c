@@ -213,10 +213,13 @@ PyObject *dlf_asarray(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     PyObject *x = a[0];
     if (dlf_is_tensor(x))
         return dlf_open(x, sig.function) ? as_wanted(Py_NewRef(x), has_dtype, dt, copy) : NULL;
+    int unable = 1;
+    PyObject *o = copy != 0 ? dlf_from_nested(x, has_dtype ? &dt : NULL, &unable) : NULL;
+    if (!unable)
+        return o;
     const int speaks = dlf_speaks_dlpack(x);
     if (speaks < 0)
         return NULL;
-    PyObject *o = NULL;
     if (speaks)
         o = dlf_import(x, copy, sig.function);
     else if (PyObject_CheckBuffer(x))

@@ -141,8 +141,11 @@ typedef struct {
 
 DLF_PY PyObject _Py_NoneStruct;
 DLF_PY PyObject _Py_EllipsisObject;
+DLF_PY PyTypeObject PyBool_Type;
 DLF_PY PyTypeObject PyCapsule_Type;
 DLF_PY PyTypeObject PyComplex_Type;
+DLF_PY PyTypeObject PyFloat_Type;
+DLF_PY PyTypeObject PyList_Type;
 DLF_PY PyTypeObject PyLong_Type;
 DLF_PY PyTypeObject PyTuple_Type;
 DLF_PY PyTypeObject PyUnicode_Type;
@@ -203,6 +206,8 @@ DLF_PY PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 DLF_PY Py_ssize_t PyTuple_Size(PyObject *);
 DLF_PY PyObject *PyTuple_Pack(Py_ssize_t, ...);
 DLF_PY PyObject *PyList_New(Py_ssize_t);
+DLF_PY Py_ssize_t PyList_Size(PyObject *);
+DLF_PY PyObject *PyList_GetItem(PyObject *, Py_ssize_t);
 DLF_PY int PyList_SetItem(PyObject *, Py_ssize_t, PyObject *);
 DLF_PY PyObject *PyDict_New(void);
 DLF_PY int PyDict_SetItemString(PyObject *, const char *, PyObject *);

@@ -285,3 +285,53 @@ def test_to_moves_nowhere_on_the_cpu():
     assert t.to("cpu") is t and t.to((1, 0), copy=True).data_ptr() != t.data_ptr()
     assert isinstance(bad(lambda: t.to("cuda:0")), BufferError)
     assert isinstance(bad(lambda: t.to("cuda:x")), ValueError)
+
+
+class Slow(list):
+    """A list that is not exactly one, so that the Python layer reads it."""
+
+
+NUMBERS = [
+    True, 3, 2.5, 1j, [], [[]], [[], []], [True, False], [True, 2], [1, -1], [1.0, 2], [1, 2j], [[1, 2], (3, 4.5)], ((1,), [2]), [[[True]]],
+    [2**63 - 1], [2**63], [2**63, -1], [2**70], [2**70, 1.5], [-(2**63)], [float("nan"), float("inf")], [[1], [2, 3]], [[1], 2], [1, [2]], [1, None],
+    [1, "2"], [[1, 2], [3, b"4"]], [0.1] * 7, list(range(100)), [[float(i + j) for i in range(5)] for j in range(6)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "dtype", [None, "bool", "int8", "uint64", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "float8_e4m3fn"]
+)
+@pytest.mark.parametrize("numbers", NUMBERS, ids=lambda n: str(n)[:20])
+def test_the_short_way_for_lists_is_the_long_one(numbers, dtype):
+    def slow(x):
+        return Slow(slow(i) for i in x) if isinstance(x, (list, tuple)) else x
+
+    def outcome(x):
+        try:
+            t = g.asarray(x, dtype=dtype)
+        except Exception as e:
+            return type(e), str(e).replace("Slow", "list")
+        return t.shape, t.dtype, repr(t.tolist())
+
+    short, long = outcome(numbers), outcome(slow(numbers) if isinstance(numbers, (list, tuple)) else numbers)
+    assert short == long or (isinstance(short[0], type) and short[0] is long[0])
+
+
+def test_a_list_that_contains_itself_ends():
+    a = [1]
+    a[0] = a
+    with pytest.raises((ValueError, RecursionError)):
+        g.asarray(a)
+
+
+def test_lists_give_their_references_back():
+    import sys
+
+    x = 1234567.25
+    numbers = [[x, x], [x, x]]
+    before = sys.getrefcount(x), sys.getrefcount(numbers), g.ledger()
+    for _ in range(100):
+        g.asarray(numbers)
+        with pytest.raises((ValueError, TypeError)):
+            g.asarray([[x, x], [x, None]])
+    assert (sys.getrefcount(x), sys.getrefcount(numbers), g.ledger()) == before
