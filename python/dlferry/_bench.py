@@ -77,9 +77,9 @@ def measured(suite: Suite, *, rounds: int, heavy_rounds: int = 5, quiet: bool = 
 def heading(found: dict[str, Any]) -> list[str]:
     """What ran, where, and how quiet it was there."""
     m, noise = found["machine"], found["noise"]
-    libraries = ", ".join(f"{name} {version}" for name, version in m["libraries"].items())
+    libraries = "".join(f", {name} {version}" for name, version in m["libraries"].items())
     lines = [
-        bold(f"dlferry {m['dlferry']}, {m['python']}, {libraries}"),
+        bold(f"dlferry {m['dlferry']}, {m['python']}{libraries}"),
         f"{m['cpu']}, {m['usable_cores']} of {m['cores']} cores, {m['kernel']}, load {m['load_average'][0]}",
     ]
     if noise.get("spin"):

@@ -108,10 +108,10 @@ def size_rows(suite: Suite, lib: Libraries) -> None:
         if module is None:
             continue
         title = {"own": "from_dlpack(x.__dlpack__())", "numpy": "from_dlpack(ndarray)", "torch": "from_dlpack(torch tensor)"}[way]
-        row = suite.row(f"size-{way}", f"{title}, by number of elements", Bar(1.1, "1 element", text="<= 1.1 x one element"))
+        row = suite.row(f"size-{way}", f"{title}, by number of elements", Bar(1.1, "1 element", text="<= 1.1 x one element", who="2^33 elements"))
         for n in SIZES:
             x = whole[:n]
-            who = "dlferry" if n == last else "1 element" if n == 1 else f"2^{n.bit_length() - 1} elements"
+            who = "1 element" if n == 1 else f"2^{n.bit_length() - 1} elements"
             if way == "own":
                 row.add(who, "take(x.__dlpack__(max_version=v))", _of_size(n), take=dlferry.from_dlpack, x=x, v=(1, 3))
             else:

@@ -34,7 +34,7 @@ def _load(suite: Suite, name: str, module: str, wanted: tuple[str, ...]) -> Any:
     try:
         return import_module(module)
     except Exception as e:  # some end an import with errors of their own
-        suite.skip(name, f"does not import: {e}")
+        suite.skip(name, "not installed" if isinstance(e, ModuleNotFoundError) and (e.name or "") in module else f"does not import: {e}")
         return None
 
 

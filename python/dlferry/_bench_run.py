@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["Bar", "Case", "Row", "Suite", "measure"]
 
 _BATCH = 1_000_000  # ns that one visit to a case takes, about
+_CALM = 0.02  # s before a heavy case: the threads of the one before it may still wait for work by spinning
 Clock = Callable[[], int]
 
 
@@ -54,14 +55,15 @@ class Case:
 class Bar:
     """What dlferry has to reach in a row: at most so many times another contestant, or so many ns."""
 
-    def __init__(self, at_most: float, against: str = "", *, text: str = "") -> None:
+    def __init__(self, at_most: float, against: str = "", *, text: str = "", who: str = "dlferry") -> None:
         self.at_most = at_most
         self.against = against
+        self.who = who
         self.text = text or (f"<= {at_most:.3g} x {against}" if against else f"<= {at_most:g} ns")
 
     def value(self, row: Row) -> float | None:
         """The figure to compare with `at_most`; None when a contestant is missing."""
-        own = row.get("dlferry")
+        own = row.get(self.who)
         other = row.get(self.against) if self.against else None
         if own is None or (self.against and (other is None or not other.minimum)):
             return None
@@ -186,6 +188,7 @@ def measure(
                 progress(done, heavy_rounds)
             order.shuffle(heavy)
             for case in heavy:
+                time.sleep(_CALM)
                 case.samples.append(case.loop(repeat(None, 1), clock))
     finally:
         if collecting:

@@ -57,8 +57,8 @@ def text(found: dict[str, Any]) -> list[str]:
             [case["who"], case["code"], _time(case["min_ns"]), _time(case["median_ns"]), _times(case["x_floor"]), _times(case["x_dlferry"])]
             for case in row["cases"]
         ]
-        if not any(cell[4] for cell in cells[1:]):
-            cells = [[*cell[:4], cell[5]] for cell in cells]
+        shown = [k for k in range(6) if k < 4 or any(cell[k] for cell in cells[1:])]
+        cells = [[cell[k] for k in shown] for cell in cells]
         widths = [max(len(cell[k]) for cell in cells) for k in range(len(cells[0]))]
         cells = [[*cell[:2], *(c.rjust(w) for c, w in zip(cell[2:], widths[2:], strict=True))] for cell in cells]
         paint = [[dim(c) for c in cells[0]], *([bold(cell[0]) if cell[0] == "dlferry" else cell[0], dim(cell[1]), *cell[2:]] for cell in cells[1:])]

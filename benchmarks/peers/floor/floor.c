@@ -34,7 +34,7 @@ typedef struct {
     Holder *h;
 } Object;
 
-static PyTypeObject Tensor;
+static PyTypeObject *Tensor; /* of the heap, as that of an extension against the stable ABI has to be */
 
 /* --- pools: last in, first out; they only grow --- */
 
@@ -90,8 +90,8 @@ static inline PyObject *object_new(Holder *h)
     Object *o = objects;
     if (o) {
         objects = (Object *)o->h;
-        PyObject_Init((PyObject *)o, &Tensor);
-    } else if (!(o = PyObject_New(Object, &Tensor))) {
+        PyObject_Init((PyObject *)o, Tensor);
+    } else if (!(o = PyObject_New(Object, Tensor))) {
         return NULL;
     }
     o->h = h;
@@ -104,6 +104,7 @@ static void object_dealloc(PyObject *self)
     holder_unref(o->h);
     o->h = (Holder *)objects;
     objects = o;
+    Py_DECREF(Tensor);
 }
 
 /* Perhaps without the GIL. */
@@ -197,9 +198,11 @@ static Holder *from_array(Array *a)
     Holder *h = holder_new(END_PYOBJECT, Py_NewRef((PyObject *)a));
     const DlfDataType dt = dtypes[a->descr->type_num];
     const int64_t size = dt.bits / 8;
-    h->t = (DlfTensor){a->data, {DLF_DEVICE_CPU, 0}, a->nd, dt, a->dimensions, h->strides, 0};
-    for (int i = 0; i < a->nd; i++)
+    h->t = (DlfTensor){a->data, {DLF_DEVICE_CPU, 0}, a->nd, dt, h->shape, h->strides, 0};
+    for (int i = 0; i < a->nd; i++) {
+        h->shape[i] = a->dimensions[i]; /* a copy: setting a.shape frees the array's own */
         h->strides[i] = a->strides[i] / size;
+    }
     return h;
 }
 
@@ -215,7 +218,7 @@ static Entry cache[64];
 
 static Entry *fill(PyTypeObject *type, Entry *e)
 {
-    PyObject *capsule = type == &Tensor || type == ndarray ? NULL : PyObject_GetAttrString((PyObject *)type, DLF_ATTR_EXCHANGE);
+    PyObject *capsule = type == Tensor || type == ndarray ? NULL : PyObject_GetAttrString((PyObject *)type, DLF_ATTR_EXCHANGE);
     PyErr_Clear();
     const DlfExchangeApi *api = capsule ? PyCapsule_GetPointer(capsule, DLF_CAPSULE_EXCHANGE) : NULL;
     Py_XDECREF(capsule);
@@ -223,7 +226,7 @@ static Entry *fill(PyTypeObject *type, Entry *e)
         return NULL;
     Py_XSETREF(e->type, (PyTypeObject *)Py_NewRef((PyObject *)type));
     e->api = api;
-    e->kind = type == &Tensor ? KIND_OWN : type == ndarray ? KIND_NDARRAY : api ? KIND_TABLE : KIND_METHOD;
+    e->kind = type == Tensor ? KIND_OWN : type == ndarray ? KIND_NDARRAY : api ? KIND_TABLE : KIND_METHOD;
     return e;
 }
 
@@ -358,7 +361,7 @@ static PyObject *convert(PyObject *self, PyObject *const *args, Py_ssize_t n)
         return PyErr_Format(PyExc_TypeError, "convert: want two arguments");
     PyObject *x = args[0];
     if (args[1] == (PyObject *)ndarray) {
-        PyObject *base = Py_TYPE(x) == &Tensor ? Py_NewRef(x) : from_dlpack(NULL, x);
+        PyObject *base = Py_TYPE(x) == Tensor ? Py_NewRef(x) : from_dlpack(NULL, x);
         return base ? to_array(base, &((Object *)base)->h->t) : NULL;
     }
     const Entry *e = lookup((PyTypeObject *)args[1]);
@@ -475,13 +478,8 @@ static PyMethodDef tensor_methods[] = {
     {0},
 };
 
-static PyTypeObject Tensor = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "floor.Tensor",
-    .tp_basicsize = sizeof(Object),
-    .tp_dealloc = object_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_methods = tensor_methods,
-};
+static PyType_Slot slots[] = {{Py_tp_dealloc, object_dealloc}, {Py_tp_methods, tensor_methods}, {0}};
+static PyType_Spec spec = {"floor.Tensor", sizeof(Object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 static PyMethodDef functions[] = {
     {"from_dlpack", from_dlpack, METH_O, "An owned object over x's memory."},
@@ -506,12 +504,11 @@ PyMODINIT_FUNC PyInit_floor(void)
     version_asked = Py_BuildValue("(ii)", DLF_VERSION_MAJOR, DLF_VERSION_MINOR);
     kw_version = Py_BuildValue("(s)", "max_version");
     cpu = Py_BuildValue("(ii)", DLF_DEVICE_CPU, 0);
-    if (!s_dlpack || !version_asked || !kw_version || !cpu || load_numpy() || PyType_Ready(&Tensor))
+    if (!s_dlpack || !version_asked || !kw_version || !cpu || load_numpy() || !(Tensor = (PyTypeObject *)PyType_FromSpec(&spec)))
         return NULL;
-    PyObject *capsule = PyCapsule_New(&api, DLF_CAPSULE_EXCHANGE, NULL);
-    if (!capsule || PyDict_SetItemString(Tensor.tp_dict, DLF_ATTR_EXCHANGE, capsule) || PyDict_SetItemString(Tensor.tp_dict, DLF_ATTR_EXCHANGE_OLD, capsule))
+    PyObject *capsule = PyCapsule_New(&api, DLF_CAPSULE_EXCHANGE, NULL), *type = (PyObject *)Tensor;
+    if (!capsule || PyObject_SetAttrString(type, DLF_ATTR_EXCHANGE, capsule) || PyObject_SetAttrString(type, DLF_ATTR_EXCHANGE_OLD, capsule))
         return NULL;
     Py_DECREF(capsule);
-    PyType_Modified(&Tensor);
     return PyModule_Create(&definition);
 }
