@@ -31,6 +31,20 @@ static int find(const DlfSignature *sig, PyObject *key, int n)
     return i;
 }
 
+/* The names of a call are a constant of the caller, who comes again. */
+static void remember(DlfSignature *sig, PyObject *kwnames, int n)
+{
+    PyObject *old = sig->seen;
+    sig->seen = NULL;
+    for (int k = 0; k < n; k++) {
+        const int i = find(sig, PyTuple_GetItem(kwnames, k), DLF_MAX_ARGS);
+        sig->seen_at[k] = (uint8_t)i;
+    }
+    sig->seen_size = n;
+    sig->seen = Py_NewRef(kwnames);
+    Py_XDECREF(old);
+}
+
 int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out)
 {
     int n = 0;
@@ -42,6 +56,11 @@ int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObje
     }
     for (Py_ssize_t i = 0; i < nargs; i++)
         out[i] = args[i];
+    if (nargs == 0 && kwnames && kwnames == sig->seen) {
+        for (int i = 0; i < sig->seen_size; i++)
+            out[sig->seen_at[i]] = args[i];
+        return 0;
+    }
     const Py_ssize_t nkw = kwnames ? PyTuple_Size(kwnames) : 0;
     if (nkw && !sig->interned[n - 1] && intern(sig))
         return -1;
@@ -64,6 +83,8 @@ int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObje
             return -1;
         }
     }
+    if (nargs == 0 && nkw && Py_TYPE(kwnames) == &PyTuple_Type)
+        remember(sig, kwnames, (int)nkw);
     return 0;
 }
 

@@ -97,8 +97,9 @@ static PyObject *to_table(PyObject *x, PyObject *to, const DlfExchangeApi *api, 
 static PyObject *tensor_to_numpy(DlfTensorObject *t, PyObject *to, PyObject *copy_arg)
 {
     int unable;
-    PyObject *out = dlf_numpy_make(&t->t, t->itemsize, t->flags, NULL, t->storage, &unable);
-    return unable ? by_hook(&t->ob_base, to, copy_arg) : out;
+    DlfStorage *st = dlf_storage_of(t);
+    PyObject *out = st ? dlf_numpy_make(&t->t, t->itemsize, t->flags, NULL, st, &unable) : NULL;
+    return !st ? NULL : unable ? by_hook(&t->ob_base, to, copy_arg) : out;
 }
 
 /* A torch tensor straight to NumPy, which keeps it as the array's base, as its own numpy() does. NULL with *unable set: another way must be found. */
@@ -150,7 +151,7 @@ static PyObject *to_numpy(PyObject *x, PyObject *to, PyObject *copy_arg, int cop
 PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"convert", {"x", "to", "copy"}, 2, 2, 2, {0}};
+    static DlfSignature sig = {"convert", {"x", "to", "copy"}, 2, 2, 2, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS] = {0};
     int traits;
     dlf_drain();

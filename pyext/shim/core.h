@@ -30,6 +30,9 @@ typedef struct {
     int positional_only, positional;  /* how many must / may be given by position */
     int required;
     PyObject *interned[DLF_MAX_ARGS]; /* filled by the first call with keywords */
+    PyObject *seen;                   /* the names of the last call by keywords alone, and which parameters they are */
+    int seen_size;
+    uint8_t seen_at[DLF_MAX_ARGS];
 } DlfSignature;
 /* Fills out (borrowed references, NULL where not given). 0, or -1 with TypeError. */
 int dlf_parse(DlfSignature *sig, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **out);
@@ -105,7 +108,7 @@ void dlf_compact_strides(int ndim, const int64_t *shape, int64_t *out);
 typedef struct {
     PyObject ob_base;
     DlfTensor t;        /* byte_offset is folded into data where data is a pointer; shape and strides are ours */
-    DlfStorage *storage; /* NULL: closed */
+    uintptr_t kept;      /* what keeps the memory: a DlfStorage, or a PyObject with the lowest bit set, or 0: closed */
     uint64_t flags;
     PyObject *weakrefs;
     PyObject *shape;    /* the tuple, once somebody asked */
@@ -130,6 +133,10 @@ PyObject *dlf_tensor_empty(int ndim, const int64_t *shape, DlfDataType dt, uint6
 PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *function);
 PyObject *dlf_tensor_share(DlfTensorObject *t);
 int dlf_needs_host(const DlfTensorObject *t, const char *function);
+/* A new Tensor over a checked tensor whose memory a Python object keeps. */
+PyObject *dlf_tensor_over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner);
+/* The storage of an open tensor, borrowed; made now if an object alone kept the memory. NULL with MemoryError. */
+DlfStorage *dlf_storage_of(DlfTensorObject *t);
 
 /* --- copy.c --- */
 
@@ -222,10 +229,9 @@ PyObject *dlf_torch_known(PyObject *, PyObject *);
 /* --- numpy.c --- */
 
 typedef struct {
-    DlfTensor t; /* shape is the array's, strides are those below */
+    DlfTensor t; /* shape is the array's, strides are those of lay */
     uint64_t flags;
-    DlfLayout lay;
-    int64_t strides[DLF_MAX_NDIM];
+    DlfLayout lay; /* the element's kind is not told */
 } DlfArrayView;
 void dlf_numpy_open(PyTypeObject *ndarray);
 int dlf_numpy_is_open(void);
@@ -262,6 +268,8 @@ int64_t dlf_queue_length(void);
 void dlf_queue_drain_now(void);
 /* dlf_storage_unref for a caller that holds the GIL of the main interpreter. */
 void dlf_storage_unref_attached(DlfStorage *st);
+/* Py_DECREF for such a caller; chains of owners do not recurse. */
+void dlf_owner_unref_attached(PyObject *owner);
 extern DlfStorage *dlf_queue_head;
 /* At every entry from Python, before arguments are read. */
 static inline void dlf_drain(void)

@@ -42,7 +42,7 @@ static PyObject *make(const DlfSignature *sig, PyObject *const *a, int dtype_at,
 PyObject *dlf_empty(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"empty", {"shape", "dtype", "device"}, 0, 1, 1, {0}};
+    static DlfSignature sig = {"empty", {"shape", "dtype", "device"}, 0, 1, 1, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     if (nargs == 1 && !kwnames)
         return make(&sig, (PyObject *[]){args[0], NULL, NULL}, 1, 0);
@@ -52,14 +52,14 @@ PyObject *dlf_empty(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 PyObject *dlf_zeros(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"zeros", {"shape", "dtype", "device"}, 0, 1, 1, {0}};
+    static DlfSignature sig = {"zeros", {"shape", "dtype", "device"}, 0, 1, 1, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     return dlf_parse(&sig, args, nargs, kwnames, a) ? NULL : make(&sig, a, 1, 1);
 }
 
 PyObject *dlf_full(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static DlfSignature sig = {"full", {"shape", "fill_value", "dtype", "device"}, 0, 2, 2, {0}};
+    static DlfSignature sig = {"full", {"shape", "fill_value", "dtype", "device"}, 0, 2, 2, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
@@ -108,7 +108,7 @@ PyObject *dlf_from_address(PyObject *self, PyObject *o)
 PyObject *dlf_wrap_pointer(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"wrap_pointer", {"ptr", "shape", "dtype", "strides", "device", "readonly", "owner"}, 0, 3, 3, {0}};
+    static DlfSignature sig = {"wrap_pointer", {"ptr", "shape", "dtype", "strides", "device", "readonly", "owner"}, 0, 3, 3, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     int64_t shape[DLF_MAX_NDIM], strides[DLF_MAX_NDIM];
     DlfTensor t = {.shape = shape};
@@ -200,7 +200,7 @@ static PyObject *as_wanted(PyObject *o, int has_dtype, DlfDataType dt, int copy)
 PyObject *dlf_asarray(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"asarray", {"obj", "dtype", "device", "copy"}, 1, 1, 1, {0}};
+    static DlfSignature sig = {"asarray", {"obj", "dtype", "device", "copy"}, 1, 1, 1, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     DlfDataType dt = {0};
     dlf_drain();

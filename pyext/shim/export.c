@@ -20,7 +20,8 @@ static void capsule_destroy(PyObject *capsule)
 
 DlfManagedTensorVersioned *dlf_export(DlfTensorObject *t, uint64_t extra_flags)
 {
-    DlfManagedTensorVersioned *m = dlf_export_versioned(&t->t, t->storage, t->flags | extra_flags);
+    DlfStorage *st = dlf_storage_of(t);
+    DlfManagedTensorVersioned *m = st ? dlf_export_versioned(&t->t, st, t->flags | extra_flags) : NULL;
     if (!m)
         PyErr_NoMemory();
     return m;
@@ -37,7 +38,8 @@ static PyObject *versioned_capsule(DlfTensorObject *t, uint64_t extra_flags)
 
 static PyObject *legacy_capsule(DlfTensorObject *t)
 {
-    DlfManagedTensor *m = dlf_export_legacy(&t->t, t->storage);
+    DlfStorage *st = dlf_storage_of(t);
+    DlfManagedTensor *m = st ? dlf_export_legacy(&t->t, st) : NULL;
     PyObject *c = m ? PyCapsule_New(m, legacy_name, capsule_destroy) : NULL;
     if (m && !c)
         dlf_delete_legacy(m);
@@ -47,12 +49,30 @@ static PyObject *legacy_capsule(DlfTensorObject *t)
 /* Two ints in a tuple or another sequence of two: 0, or -1 with TypeError. */
 static int pair(PyObject *o, int64_t out[2], const char *what)
 {
+    /* Versions are constants of those who ask, and a tuple of ints does not change. */
+    static PyObject *seen;
+    static int64_t numbers[2];
+    if (o == seen) {
+        out[0] = numbers[0];
+        out[1] = numbers[1];
+        return 0;
+    }
     const Py_ssize_t n = Py_TYPE(o) == &PyTuple_Type || dlf_py_has(o, PyType_FLAG_TUPLE) ? PyTuple_Size(o) : -1;
     if (n != 2) {
         PyErr_Format(PyExc_TypeError, "__dlpack__: %s, got %R, want None or a tuple of two ints", what, o);
         return -1;
     }
-    return dlf_int64(PyTuple_GetItem(o, 0), out, "__dlpack__", what) || dlf_int64(PyTuple_GetItem(o, 1), out + 1, "__dlpack__", what) ? -1 : 0;
+    PyObject *first = PyTuple_GetItem(o, 0), *second = PyTuple_GetItem(o, 1);
+    if (dlf_int64(first, out, "__dlpack__", what) || dlf_int64(second, out + 1, "__dlpack__", what))
+        return -1;
+    if (Py_TYPE(o) == &PyTuple_Type && Py_TYPE(first) == &PyLong_Type && Py_TYPE(second) == &PyLong_Type) {
+        PyObject *old = seen;
+        seen = Py_NewRef(o);
+        numbers[0] = out[0];
+        numbers[1] = out[1];
+        Py_XDECREF(old);
+    }
+    return 0;
 }
 
 /* What a consumer's stream means for a tensor of ours: 0, or -1 with the refusal. */
@@ -101,7 +121,7 @@ static int accept_device(const DlfTensorObject *t, PyObject *dl_device, int64_t 
 
 PyObject *dlf_dlpack(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static DlfSignature sig = {"__dlpack__", {"stream", "max_version", "dl_device", "copy"}, 0, 0, 0, {0}};
+    static DlfSignature sig = {"__dlpack__", {"stream", "max_version", "dl_device", "copy"}, 0, 0, 0, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     int64_t version[2] = {0, 0}, device[2];
     char name[48];

@@ -49,20 +49,6 @@ static PyObject *adopt(const DlfTensor *t, uint64_t flags, uint32_t kind, void *
     return o;
 }
 
-/* A tensor over a Python object that keeps the memory. */
-static PyObject *over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner)
-{
-    DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, owner, 0);
-    if (!st)
-        return PyErr_NoMemory();
-    PyObject *o = dlf_tensor_over(t, lay, st, flags);
-    if (o)
-        Py_INCREF(owner);
-    else
-        dlf_storage_discard(st);
-    return o;
-}
-
 int dlf_is_aligned(const DlfTensorObject *t)
 {
     DlfElement e;
@@ -155,7 +141,7 @@ static PyObject *from_torch(PyObject *x, const DlfExchangeApi *api, int *copied,
             return o;
         Py_DECREF(o);
     } else if (dlf_torch_read(x, api, &t, &lay, &why, function)) {
-        return over_object(&t, &lay, 0, x);
+        return dlf_tensor_over_object(&t, &lay, 0, x);
     }
     *retry = why > 0;
     return NULL;
@@ -433,7 +419,7 @@ static PyObject *import_shared(PyObject *x, const Request *r, int *copied, const
     if ((traits & DLF_TRAIT_NDARRAY) && !r->stream && (!r->has_device || dlf_is_host(r->device.type))) {
         DlfArrayView v;
         if (dlf_numpy_read(x, &v))
-            return over_object(&v.t, &v.lay, v.flags, x);
+            return dlf_tensor_over_object(&v.t, &v.lay, v.flags, x);
     }
     if (init_names())
         return NULL;
@@ -503,7 +489,7 @@ PyObject *dlf_import(PyObject *x, int copy, const char *function)
 PyObject *dlf_from_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"from_dlpack", {"x", "device", "copy", "stream"}, 1, 1, 1, {0}};
+    static DlfSignature sig = {"from_dlpack", {"x", "device", "copy", "stream"}, 1, 1, 1, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     Request r = {.copy = -1};
     int copied = 0;

@@ -25,7 +25,7 @@ static uint32_t key_of(DlfDataType dt) { return dt.code | (uint32_t)dt.bits << 8
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert", "torch_samples"}, 0, 0, HOOKS, {0}};
+    static DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert", "torch_samples"}, 0, 0, HOOKS, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;

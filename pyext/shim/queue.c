@@ -144,6 +144,17 @@ void dlf_storage_unref_attached(DlfStorage *st)
         finish_now(st);
 }
 
+void dlf_owner_unref_attached(PyObject *owner)
+{
+    if (dlf_py_let_go(owner))
+        return;
+    DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, owner, 0);
+    if (st)
+        finish_now(st);
+    else
+        Py_DECREF(owner);
+}
+
 int64_t dlf_queue_length(void) { return __atomic_load_n(&length, __ATOMIC_RELAXED); }
 
 void dlf_queue_close(void)

@@ -34,8 +34,8 @@ static DlfTensorObject *allocate(PyTypeObject *type)
     return (DlfTensorObject *)o;
 }
 
-/* The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. The caller's reference on st is taken on success only. */
-static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *strides, int64_t size, int64_t itemsize, DlfStorage *st, uint64_t flags)
+/* The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. The caller's reference on what keeps the memory is taken on success only. */
+static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *strides, int64_t size, int64_t itemsize, uintptr_t kept, uint64_t flags)
 {
     const int ndim = t->ndim;
     int64_t *long_dims = NULL;
@@ -61,7 +61,7 @@ static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *s
     }
     if (dlf_is_host(t->device.type))
         self->t.device.id = 0;
-    self->storage = st;
+    self->kept = kept;
     self->flags = flags & (DLF_FLAG_READ_ONLY | DLF_FLAG_SUBBYTE_PADDED);
     self->weakrefs = NULL;
     self->shape = NULL;
@@ -74,7 +74,31 @@ static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *s
 
 PyObject *dlf_tensor_over(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
 {
-    return new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, st, flags);
+    return new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, (uintptr_t)st, flags);
+}
+
+#define BY_OBJECT ((uintptr_t)1) /* of kept */
+
+PyObject *dlf_tensor_over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner)
+{
+    PyObject *o = new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, (uintptr_t)owner | BY_OBJECT, flags);
+    if (o)
+        Py_INCREF(owner);
+    return o;
+}
+
+/* Most imports are looked at and dropped: a storage is made for those that are shared further. */
+DlfStorage *dlf_storage_of(DlfTensorObject *t)
+{
+    if (t->kept & BY_OBJECT) {
+        DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, (void *)(t->kept & ~BY_OBJECT), 0);
+        if (!st) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        t->kept = (uintptr_t)st;
+    }
+    return (DlfStorage *)t->kept;
 }
 
 PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
@@ -87,10 +111,12 @@ PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *s
 
 static void drop(DlfTensorObject *self)
 {
-    DlfStorage *st = self->storage;
-    self->storage = NULL;
-    if (st)
-        dlf_storage_unref_attached(st);
+    const uintptr_t kept = self->kept;
+    self->kept = 0;
+    if (kept & BY_OBJECT)
+        dlf_owner_unref_attached((PyObject *)(kept & ~BY_OBJECT));
+    else if (kept)
+        dlf_storage_unref_attached((DlfStorage *)kept);
 }
 
 static void tensor_dealloc(PyObject *o)
@@ -120,7 +146,7 @@ static void tensor_dealloc(PyObject *o)
 DlfTensorObject *dlf_open(PyObject *o, const char *function)
 {
     DlfTensorObject *self = (DlfTensorObject *)o;
-    if (self->storage)
+    if (self->kept)
         return self;
     dlf_raise(DLF_KIND_CLOSED, "%s: tensor, got one that was closed, want an open one", function);
     return NULL;
@@ -128,9 +154,11 @@ DlfTensorObject *dlf_open(PyObject *o, const char *function)
 
 static PyObject *share_as(PyTypeObject *type, DlfTensorObject *t)
 {
-    DlfStorage *st = t->storage;
+    DlfStorage *st = dlf_storage_of(t);
+    if (!st)
+        return NULL;
     dlf_storage_ref(st); /* first: making an object of a subclass may run code that closes t */
-    PyObject *o = new_of(type, &t->t, t->t.strides, t->size, t->itemsize, st, t->flags);
+    PyObject *o = new_of(type, &t->t, t->t.strides, t->size, t->itemsize, (uintptr_t)st, t->flags);
     if (!o)
         dlf_storage_unref(st);
     return o;
@@ -190,10 +218,11 @@ int dlf_needs_host(const DlfTensorObject *t, const char *function)
 
 PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *function)
 {
-    if (dlf_needs_host(t, function))
+    DlfStorage *st = dlf_needs_host(t, function) ? NULL : dlf_storage_of(t);
+    if (!st)
         return NULL;
     DlfTensorObject *c = (DlfTensorObject *)dlf_tensor_empty(t->t.ndim, t->t.shape, dt, dlf_same_dtype(dt, t->t.dtype) ? t->flags & DLF_FLAG_SUBBYTE_PADDED : 0, 0, function);
-    if (c && dlf_copy(&c->t, c->flags, &t->t, t->flags, t->size, t->storage, NULL, function)) {
+    if (c && dlf_copy(&c->t, c->flags, &t->t, t->flags, t->size, st, NULL, function)) {
         Py_DECREF(c);
         return NULL;
     }
@@ -219,7 +248,7 @@ static PyObject *get_size(PyObject *o, void *x) { (void)x; return PyLong_FromLon
 static PyObject *get_itemsize(PyObject *o, void *x) { (void)x; return PyLong_FromLongLong(((DlfTensorObject *)o)->itemsize); }
 static PyObject *get_nbytes(PyObject *o, void *x) { (void)x; return PyLong_FromLongLong(((DlfTensorObject *)o)->size * ((DlfTensorObject *)o)->itemsize); }
 static PyObject *get_readonly(PyObject *o, void *x) { (void)x; return PyBool_FromLong((((DlfTensorObject *)o)->flags & DLF_FLAG_READ_ONLY) != 0); }
-static PyObject *get_closed(PyObject *o, void *x) { (void)x; return PyBool_FromLong(!((DlfTensorObject *)o)->storage); }
+static PyObject *get_closed(PyObject *o, void *x) { (void)x; return PyBool_FromLong(!((DlfTensorObject *)o)->kept); }
 
 static PyGetSetDef getset[] = {
     {"shape", get_shape, NULL, "Extent of each axis.", NULL},
@@ -311,7 +340,9 @@ static PyObject *tolist(PyObject *o, PyObject *none)
         return NULL;
     dlf_element(t->t.dtype, t->flags, &e);
     /* Making objects may run other code: the memory must outlive a close() there. */
-    DlfStorage *st = t->storage;
+    DlfStorage *st = dlf_storage_of(t);
+    if (!st)
+        return NULL;
     dlf_storage_ref(st);
     PyObject *list = nested(&t->t, &e, 0, t->t.data);
     dlf_storage_unref(st);

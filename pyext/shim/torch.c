@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,8 +17,7 @@ static struct {
     size_t keys; /* in the implementation: the dispatch keys */
     size_t meta; /* in the implementation: the pointer to what autograd keeps; NULL for most tensors */
     uint64_t bits; /* of the keys: conjugate, negative */
-    PyTypeObject *type;          /* torch.Tensor */
-    const PyGetSetDef *requires_grad;
+    int (*requires_grad)(const void *implementation); /* a C++ bool: the lowest byte; or NULL */
 } layout;
 
 #define MAX_SAMPLES 32
@@ -67,6 +67,27 @@ static int only_word(const Sample *samples, int n, int (*fits)(const Sample *, u
 static int has_keys(const Sample *s, uint64_t word) { return word == s->keys; }
 static int has_meta(const Sample *s, uint64_t word) { return s->requires_grad ? word > 4096 && word % 8 == 0 : word == 0; }
 
+/*
+ * The function that tells of tensors with something for autograd, views most often: a method of the implementation, found by its name in the library whose
+ * class it is. It must answer right for the samples.
+ */
+static void learn_function(const Sample *samples, int n)
+{
+    Dl_info where;
+    int (*requires_grad)(const void *);
+    if (!dladdr((void *)(uintptr_t)samples[0].words[0], &where) || !where.dli_fname) /* the first word points to the methods of its class */
+        return;
+    void *library = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library)
+        return;
+    *(void **)&requires_grad = dlsym(library, "_ZNK3c1010TensorImpl13requires_gradEv"); /* bool c10::TensorImpl::requires_grad() const */
+    dlclose(library);
+    for (int i = 0; requires_grad && i < n; i++)
+        if ((requires_grad((const void *)(uintptr_t)word_at(samples[i].tensor, layout.impl)) & 0xff) != samples[i].requires_grad)
+            return;
+    layout.requires_grad = requires_grad;
+}
+
 /* samples: ((tensor, keys, requires_grad), ...), of which those that do not require grad are no views of others; bits: of conjugate and negative. */
 static int learn(PyObject *samples, uint64_t bits, size_t object_bytes)
 {
@@ -100,31 +121,11 @@ static int learn(PyObject *samples, uint64_t bits, size_t object_bytes)
         found++;
     }
     layout.bits = bits;
-    return found == 1 ? 0 : -1;
-}
-
-/* A getset descriptor of C, as CPython has laid it out since 3.0; the name tells whether it still is so. */
-typedef struct {
-    PyObject ob_base;
-    PyTypeObject *type;
-    PyObject *name, *qualname;
-    const PyGetSetDef *def;
-} GetSetDescriptor;
-
-static void learn_getter(PyTypeObject *type)
-{
-    static const char wanted[] = "requires_grad";
-    GetSetDescriptor d;
-    PyGetSetDef def;
-    char name[sizeof wanted];
-    PyObject *o = PyObject_GetAttrString((PyObject *)type, wanted);
-    if (o && !read_memory(&d, (uintptr_t)o, sizeof d) && !read_memory(&def, (uintptr_t)d.def, sizeof def) && !read_memory(name, (uintptr_t)def.name, sizeof name) &&
-        memcmp(name, wanted, sizeof wanted) == 0 && def.get) {
-        layout.requires_grad = d.def; /* of a class of C, which is never unloaded */
-        layout.type = type;
-    }
-    Py_XDECREF(o);
-    PyErr_Clear();
+    if (found != 1)
+        return -1;
+    if (!read_memory(s[0].words, word_at(s[0].tensor, layout.impl), IMPL_BYTES))
+        learn_function(s, (int)n);
+    return 0;
 }
 
 /* Under a mode that makes other tensors of all tensors nothing can be learned; so more than once. */
@@ -140,8 +141,6 @@ __attribute__((cold, noinline)) static void try_to_learn(void)
         const uint64_t bytes = PyLong_AsUnsignedLongLong(PyTuple_GetItem(told, 2));
         if (!PyErr_Occurred() && bytes <= 256)
             layout.known = learn(PyTuple_GetItem(told, 0), bits, bytes) == 0;
-        if (layout.known)
-            learn_getter(Py_TYPE(PyTuple_GetItem(PyTuple_GetItem(PyTuple_GetItem(told, 0), 0), 0)));
     }
     Py_XDECREF(told);
 }
@@ -203,13 +202,8 @@ int dlf_torch_check(PyObject *x, uint8_t code, const char *function)
         if (!(word_at(impl, layout.keys) & layout.bits)) {
             if (!word_at(impl, layout.meta) || code == DLF_CODE_INT || code == DLF_CODE_UINT || code == DLF_CODE_BOOL)
                 return 0;
-            /* A view, most often. */
-            PyObject *grad = Py_TYPE(x) == layout.type ? layout.requires_grad->get(x, layout.requires_grad->closure) : NULL;
-            const int no = grad && PyObject_IsTrue(grad) == 0;
-            Py_XDECREF(grad);
-            if (no)
+            if (layout.requires_grad && !(layout.requires_grad(impl) & 0xff))
                 return 0;
-            PyErr_Clear();
         }
     }
     return ask(x, code, function);

@@ -50,8 +50,11 @@ PyObject *dlf_view(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     }
     if (__builtin_add_overflow(to.low, bytes, &to.low) || __builtin_add_overflow(to.high, bytes, &to.high) || (to.size && (to.low < of.low || to.high > of.high)))
         return dlf_raise(DLF_KIND_VALUE, "Tensor view: offset and strides, got a view that leaves the tensor's memory");
-    dlf_storage_ref(t->storage);
-    return dlf_tensor_new(&v, &to, t->storage, t->flags);
+    DlfStorage *st = dlf_storage_of(t);
+    if (!st)
+        return NULL;
+    dlf_storage_ref(st);
+    return dlf_tensor_new(&v, &to, st, t->flags);
 }
 
 PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -90,8 +93,11 @@ PyObject *dlf_view_dtype(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     }
     if (dlf_is_host(v.device.type) && lay.size && (uintptr_t)v.data & (uintptr_t)(e.align - 1))
         return dlf_raise(DLF_KIND_ALIGNMENT, "view: dtype, got data at an address that is not a multiple of its alignment %d; use copy() first", e.align);
-    dlf_storage_ref(t->storage);
-    return dlf_tensor_new(&v, &lay, t->storage, t->flags & DLF_FLAG_READ_ONLY);
+    DlfStorage *st = dlf_storage_of(t);
+    if (!st)
+        return NULL;
+    dlf_storage_ref(st);
+    return dlf_tensor_new(&v, &lay, st, t->flags & DLF_FLAG_READ_ONLY);
 }
 
 PyObject *dlf_readonly_view(PyObject *self, PyObject *o)
@@ -128,11 +134,13 @@ PyObject *dlf_assign(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     if (src->t.ndim != dst->t.ndim || (dst->t.ndim && memcmp(src->t.shape, dst->t.shape, (size_t)dst->t.ndim * sizeof(int64_t))))
         return dlf_raise(DLF_KIND_VALUE, "assignment: shape, got values of another shape, want the target's");
     /* As if the values were taken first. Taking them may run signal handlers and other threads, which may close the target. */
-    DlfStorage *target = dst->storage;
+    DlfStorage *target = dlf_storage_of(dst);
+    if (!target || !dlf_storage_of(src))
+        return NULL;
     dlf_storage_ref(target);
     PyObject *packed = dlf_overlap(dst, src) ? dlf_tensor_copy(src, src->t.dtype, "assignment") : Py_NewRef(src);
-    const DlfTensorObject *from = (DlfTensorObject *)packed;
-    const int bad = !packed || dlf_copy(&dst->t, dst->flags, &from->t, from->flags, dst->size, target, from->storage, "assignment");
+    DlfTensorObject *from = (DlfTensorObject *)packed;
+    const int bad = !packed || dlf_copy(&dst->t, dst->flags, &from->t, from->flags, dst->size, target, dlf_storage_of(from), "assignment");
     Py_XDECREF(packed);
     dlf_storage_unref(target);
     return bad ? NULL : Py_NewRef(Py_None);
@@ -156,7 +164,8 @@ int dlf_fill_with(DlfTensorObject *dst, PyObject *number, const char *function)
     src.data = value;
     src.strides = still;
     src.byte_offset = 0;
-    return dlf_copy(&dst->t, dst->flags, &src, dst->flags, dst->size, dst->storage, NULL, function);
+    DlfStorage *st = dlf_storage_of(dst);
+    return st ? dlf_copy(&dst->t, dst->flags, &src, dst->flags, dst->size, st, NULL, function) : -1;
 }
 
 PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)

@@ -213,7 +213,7 @@ static void use(PyObject *o, const Expected *e)
         must(m->flags == t->flags && m->tensor.data == t->t.data && m->tensor.ndim == t->t.ndim, "an export says what the tensor is");
         PyObject *home = dlf_import_versioned(m, 0, "home");
         if (home)
-            must(((DlfTensorObject *)home)->storage == t->storage, "our own export comes home");
+            must(dlf_storage_of((DlfTensorObject *)home) == dlf_storage_of(t), "our own export comes home");
         else
             must(PyErr_ExceptionMatches(PyExc_MemoryError), "our own export is taken");
         PyErr_Clear();
