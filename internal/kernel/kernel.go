@@ -47,9 +47,11 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 	if err != nil {
 		return err
 	}
-	newRow, err := rowOf(dst.DType, src.DType, dstSize)
-	if err != nil {
-		return err
+	var newRow func() row
+	if dst.DType != src.DType {
+		if newRow, err = casterOf(dst.DType, src.DType); err != nil {
+			return err
+		}
 	}
 
 	n := int64(1)
@@ -75,7 +77,7 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 		packed := make([]byte, n*srcSize)
 		defer runtime.KeepAlive(packed)
 		p := uintptr(unsafe.Pointer(&packed[0]))
-		copyPlan(newPlan(p, from, compactAxes(shape, ss, srcSize)), n*srcSize*2, threads, func() row { return mover(srcSize) })
+		movePlan(newPlan(p, from, compactAxes(shape, ss, srcSize)), srcSize, n*srcSize, threads)
 		step := srcSize
 		for k := len(shape) - 1; k >= 0; k-- {
 			axes[k].src = step
@@ -83,18 +85,20 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 		}
 		from = p
 	}
-	copyPlan(newPlan(to, from, axes), n*(dstSize+srcSize), threads, newRow)
+	p := newPlan(to, from, axes)
+	if newRow == nil {
+		movePlan(p, dstSize, n*dstSize, threads)
+		return nil
+	}
+	parallel(p.split(workers(n*(dstSize+srcSize), threads)), func(p *plan) { p.rows(newRow()) })
 	return nil
 }
 
 // row is an innermost loop.
 type row func(dst, src unsafe.Pointer, a axis)
 
-// rowOf makes innermost loops, one a goroutine.
-func rowOf(dst, src dlpack.DataType, size int64) (func() row, error) {
-	if dst == src {
-		return func() row { return mover(size) }, nil
-	}
+// casterOf makes innermost loops of a cast, one a goroutine.
+func casterOf(dst, src dlpack.DataType) (func() row, error) {
 	load, class := loaderOf(src)
 	if load == nil {
 		return nil, refuse(dlpack.KindDType, "dtype of src", dlpack.NoAxis, src.String(), "one that can be cast to "+dst.String())
@@ -104,10 +108,6 @@ func rowOf(dst, src dlpack.DataType, size int64) (func() row, error) {
 		return nil, refuse(dlpack.KindDType, "dtype of dst", dlpack.NoAxis, dst.String(), "one that "+src.String()+" can be cast to")
 	}
 	return func() row { return caster(load, store) }, nil
-}
-
-func copyPlan(p *plan, bytes int64, threads int, newRow func() row) {
-	parallel(p.split(workers(bytes, threads)), func(p *plan) { p.rows(newRow()) })
 }
 
 // compactAxes walks a tensor with the given strides into row-major order.

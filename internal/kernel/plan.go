@@ -87,14 +87,20 @@ func (p *plan) rows(row func(dst, src unsafe.Pointer, a axis)) {
 		row(pointer(p.dst), pointer(p.src), axis{n: 1})
 		return
 	}
-	outer, inner := p.axes[:len(p.axes)-1], p.axes[len(p.axes)-1]
+	last := len(p.axes) - 1
+	inner, outer := p.axes[last], plan{p.dst, p.src, p.axes[:last]}
+	outer.each(func(dst, src uintptr) { row(pointer(dst), pointer(src), inner) })
+}
+
+// each calls f with the addresses of every element, in the order of dst's memory.
+func (p *plan) each(f func(dst, src uintptr)) {
 	dst, src := p.dst, p.src
-	at := make([]int64, len(outer))
+	at := make([]int64, len(p.axes))
 	for {
-		row(pointer(dst), pointer(src), inner)
-		k := len(outer) - 1
+		f(dst, src)
+		k := len(p.axes) - 1
 		for ; k >= 0; k-- {
-			a := &outer[k]
+			a := &p.axes[k]
 			at[k]++
 			dst += uintptr(a.dst)
 			src += uintptr(a.src)

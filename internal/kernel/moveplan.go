@@ -1,0 +1,53 @@
+package kernel
+
+import "slices"
+
+// movePlan copies elements of size bytes as they are, on at most threads goroutines.
+func movePlan(p *plan, size, bytes int64, threads int) {
+	size = p.widen(size)
+	if a, b := p.findPlane(size); a >= 0 {
+		parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
+			p.planes(a, b, newTransposer(size, bytes))
+		})
+		return
+	}
+	parallel(p.split(workers(2*bytes, threads)), func(p *plan) { p.rows(mover(size)) })
+}
+
+// widen takes elements that are adjacent in both tensors as one, if that gives a size that there are loops for.
+func (p *plan) widen(size int64) int64 {
+	last := len(p.axes) - 1
+	if last < 1 || p.axes[last].dst != size || p.axes[last].src != size {
+		return size
+	}
+	wide := p.axes[last].n * size
+	if anyBlock(wide) == nil {
+		return size
+	}
+	p.axes = p.axes[:last]
+	return wide
+}
+
+// findPlane says which axes are a plane, or -1.
+func (p *plan) findPlane(size int64) (a, b int) {
+	last := len(p.axes) - 1
+	if last < 1 || p.axes[last].dst != size || p.axes[last].src == size || anyBlock(size) == nil {
+		return -1, -1
+	}
+	for k := range last {
+		if p.axes[k].src == size {
+			return last, k
+		}
+	}
+	return -1, -1
+}
+
+// planes copies plane by plane.
+func (p *plan) planes(a, b int, t *transposer) {
+	first, second := p.axes[a], p.axes[b]
+	outer := plan{dst: p.dst, src: p.src, axes: slices.Delete(slices.Clone(p.axes[:a]), b, b+1)}
+	outer.each(func(dst, src uintptr) { t.plane(dst, src, first, second) })
+	if t.stream {
+		fence()
+	}
+}

@@ -1,0 +1,160 @@
+package kernel
+
+import "unsafe"
+
+// A plane is two axes of a copy of which one, a, has its elements next to one another in dst, and the other, b, in src: a transpose. Walking along either
+// one touches a new line of the other tensor's memory at each element. So a plane is copied in tiles of one line of src by four of dst: read in one go, turned
+// in a buffer that stays in the nearest cache, and written in one go.
+const (
+	tileColumns = 256 // bytes of a row of dst in a tile
+	tileRows    = 64  // bytes of a row of src in a tile
+)
+
+// Of less than directBytes the lines stay in the cache from one use to the next: no tile is needed. What is no smaller than streamBytes is written past the
+// caches, which saves reading the lines of dst first, and would not stay there anyway. Tests change them.
+var (
+	directBytes int64 = 256 << 10
+	streamBytes int64 = 4 << 20
+)
+
+// block transposes na rows of src, srcStep bytes apart, of nb adjacent elements each, into nb rows of dst.
+type block func(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcStep int64, na, nb int64)
+
+// blocks is a fast block for multiples of na by multiples of nb elements; its function is nil where there is none.
+type blocks struct {
+	f      block
+	na, nb int64
+}
+
+// transposer copies planes of elements of one size.
+type transposer struct {
+	size int64
+	fast blocks
+	any  block
+	tile []byte // nil: no tiles are needed
+	// stream says that dst is to be written past the caches.
+	stream bool
+}
+
+// newTransposer makes one for a goroutine that copies so many bytes in all; nil if the elements have no such size.
+func newTransposer(size, bytes int64) *transposer {
+	t := &transposer{size: size, any: anyBlock(size)}
+	if t.any == nil {
+		return nil
+	}
+	t.fast = blocksOf(size)
+	if bytes >= directBytes {
+		// A power of two is aligned to itself.
+		t.tile = make([]byte, max(tileColumns/size*size*max(tileRows/size, 1), 4096))
+	}
+	t.stream = simd && bytes >= streamBytes
+	return t
+}
+
+// turn transposes by whole blocks as far as they go, and the rest element by element.
+func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64, na, nb int64) {
+	fastA, fastB := int64(0), int64(0)
+	if t.fast.f != nil {
+		fastA, fastB = na&^(t.fast.na-1), nb&^(t.fast.nb-1)
+	}
+	if fastA == 0 || fastB == 0 {
+		t.any(pointer(dst), dstStep, pointer(src), srcStep, na, nb)
+		return
+	}
+	t.fast.f(pointer(dst), dstStep, pointer(src), srcStep, fastA, fastB)
+	if fastA < na {
+		t.any(pointer(dst+uintptr(fastA*t.size)), dstStep, pointer(src+uintptr(fastA*srcStep)), srcStep, na-fastA, nb)
+	}
+	if fastB < nb {
+		t.any(pointer(dst+uintptr(fastB*dstStep)), dstStep, pointer(src+uintptr(fastB*t.size)), srcStep, fastA, nb-fastB)
+	}
+}
+
+// plane copies a plane. a steps by one element in dst, b in src.
+func (t *transposer) plane(dst, src uintptr, a, b axis) {
+	if t.tile == nil {
+		t.turn(dst, b.dst, src, a.src, a.n, b.n)
+		return
+	}
+	wide, high := tileColumns/t.size, max(tileRows/t.size, 1)
+	pitch := wide * t.size
+	buffer := uintptr(unsafe.Pointer(unsafe.SliceData(t.tile)))
+	// The first tiles are cut short so that the others begin with a line.
+	for i, n := int64(0), wide-offset(dst, b.dst, t.size); i < a.n; i, n = i+n, wide {
+		n = min(n, a.n-i)
+		for k, m := int64(0), high-offset(src, a.src, t.size); k < b.n; k, m = k+m, high {
+			m = min(m, b.n-k)
+			t.turn(buffer, pitch, src+uintptr(i*a.src+k*t.size), a.src, n, m)
+			t.flush(dst+uintptr(i*t.size+k*b.dst), b.dst, pitch, m, n*t.size)
+		}
+	}
+}
+
+// offset says by how many elements an address is off from a line, if that is so in every row.
+func offset(address uintptr, step, size int64) int64 {
+	if step%64 != 0 || 64%size != 0 {
+		return 0
+	}
+	return int64(address%64) / size
+}
+
+// flush writes the tile.
+func (t *transposer) flush(dst uintptr, dstStep, pitch, rows, bytes int64) {
+	if t.stream {
+		streamRows(pointer(dst), dstStep, unsafe.Pointer(unsafe.SliceData(t.tile)), pitch, rows, bytes)
+		return
+	}
+	for k := range rows {
+		copy(unsafe.Slice((*byte)(pointer(dst+uintptr(k*dstStep))), bytes), t.tile[k*pitch:])
+	}
+}
+
+// anyBlock is a block of any number of elements, or nil.
+func anyBlock(size int64) block {
+	switch size {
+	case 1:
+		return turnAny[uint8]
+	case 2:
+		return turnAny[uint16]
+	case 3:
+		return turnAny[[3]uint8]
+	case 4:
+		return turnAny[uint32]
+	case 6:
+		return turnAny[[3]uint16]
+	case 8:
+		return turnAny[uint64]
+	case 12:
+		return turnAny[[3]uint32]
+	case 16:
+		return turnAny[[2]uint64]
+	}
+	return nil
+}
+
+// turnAny has the longer loop inside, in pieces that leave the lines of the shorter one in the cache.
+func turnAny[T any](dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcStep int64, na, nb int64) {
+	const piece = 128
+	size := int64(unsafe.Sizeof(*new(T)))
+	if na < nb {
+		for k := int64(0); k < nb; k += piece {
+			m := min(piece, nb-k)
+			for i := range na {
+				d, s := unsafe.Add(dst, i*size+k*dstStep), unsafe.Add(src, i*srcStep+k*size)
+				for j := range m {
+					*(*T)(unsafe.Add(d, j*dstStep)) = *(*T)(unsafe.Add(s, j*size))
+				}
+			}
+		}
+		return
+	}
+	for i := int64(0); i < na; i += piece {
+		n := min(piece, na-i)
+		for k := range nb {
+			d, s := unsafe.Add(dst, i*size+k*dstStep), unsafe.Add(src, i*srcStep+k*size)
+			for j := range n {
+				*(*T)(unsafe.Add(d, j*size)) = *(*T)(unsafe.Add(s, j*srcStep))
+			}
+		}
+	}
+}
