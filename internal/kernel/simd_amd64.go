@@ -48,6 +48,24 @@ func streamRows(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcStep i
 
 func fence()
 
+//go:noescape
+func split2(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, groups int64, masks *byte, outputs int64)
+
+//go:noescape
+func split3(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, groups int64, masks *byte, outputs int64)
+
+//go:noescape
+func split4(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, groups int64, masks *byte, outputs int64)
+
+//go:noescape
+func join2(dst, src unsafe.Pointer, srcStep, groups int64, masks *byte)
+
+//go:noescape
+func join3(dst, src unsafe.Pointer, srcStep, groups int64, masks *byte)
+
+//go:noescape
+func join4(dst, src unsafe.Pointer, srcStep, groups int64, masks *byte)
+
 // blocksOf is the assembly for transposes of elements of size bytes.
 func blocksOf(size int64) blocks {
 	if !simd {

@@ -44,8 +44,7 @@ func newTransposer(size, bytes int64) *transposer {
 	}
 	t.fast = blocksOf(size)
 	if bytes >= directBytes {
-		// A power of two is aligned to itself.
-		t.tile = make([]byte, max(tileColumns/size*size*max(tileRows/size, 1), 4096))
+		t.tile = make([]byte, max(tileColumns*max(tileRows/size, 1), 4096))
 	}
 	t.stream = simd && bytes >= streamBytes
 	return t
@@ -54,14 +53,24 @@ func newTransposer(size, bytes int64) *transposer {
 // turn transposes by whole blocks as far as they go, and the rest element by element.
 func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64, na, nb int64) {
 	fastA, fastB := int64(0), int64(0)
-	if t.fast.f != nil {
-		fastA, fastB = na&^(t.fast.na-1), nb&^(t.fast.nb-1)
+	switch {
+	case nb <= 4:
+		if fastA = split(dst, dstStep, src, srcStep, t.size, na, nb); fastA > 0 {
+			fastB = nb
+		}
+	case na <= 4:
+		if fastB = join(dst, dstStep, src, srcStep, t.size, na, nb); fastB > 0 {
+			fastA = na
+		}
 	}
-	if fastA == 0 || fastB == 0 {
+	if t.fast.f != nil && fastA == 0 && na >= t.fast.na && nb >= t.fast.nb {
+		fastA, fastB = na&^(t.fast.na-1), nb&^(t.fast.nb-1)
+		t.fast.f(pointer(dst), dstStep, pointer(src), srcStep, fastA, fastB)
+	}
+	if fastA == 0 {
 		t.any(pointer(dst), dstStep, pointer(src), srcStep, na, nb)
 		return
 	}
-	t.fast.f(pointer(dst), dstStep, pointer(src), srcStep, fastA, fastB)
 	if fastA < na {
 		t.any(pointer(dst+uintptr(fastA*t.size)), dstStep, pointer(src+uintptr(fastA*srcStep)), srcStep, na-fastA, nb)
 	}
@@ -72,13 +81,25 @@ func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64
 
 // plane copies a plane. a steps by one element in dst, b in src.
 func (t *transposer) plane(dst, src uintptr, a, b axis) {
-	if t.tile == nil {
+	// With few elements in one direction there are few lines to come back to.
+	narrow := a.n*t.size < 64 || b.n*t.size < 64
+	if t.tile == nil || narrow && !t.stream {
 		t.turn(dst, b.dst, src, a.src, a.n, b.n)
 		return
 	}
-	wide, high := tileColumns/t.size, max(tileRows/t.size, 1)
-	pitch := wide * t.size
 	buffer := uintptr(unsafe.Pointer(unsafe.SliceData(t.tile)))
+	if a.n*t.size < 64 && b.dst == a.n*t.size { // one row of dst in all
+		high := int64(len(t.tile)) / b.dst &^ 63
+		for k := int64(0); k < b.n; k += high {
+			m := min(high, b.n-k)
+			t.turn(buffer, b.dst, src+uintptr(k*t.size), a.src, a.n, m)
+			t.flush(dst+uintptr(k*b.dst), b.dst, b.dst, 1, m*b.dst)
+		}
+		return
+	}
+	high := max(tileRows/t.size, 1)
+	pitch := max(tileColumns, int64(len(t.tile))/min(high, b.n)&^(tileColumns-1)) / t.size * t.size
+	wide := pitch / t.size
 	// The first tiles are cut short so that the others begin with a line.
 	for i, n := int64(0), wide-offset(dst, b.dst, t.size); i < a.n; i, n = i+n, wide {
 		n = min(n, a.n-i)

@@ -110,3 +110,24 @@ func permuted(shape []int64, r *rand.Rand) []int64 {
 	}
 	return strides
 }
+
+// TestPixels splits and joins pixels of up to six channels, also when only some of them are wanted, at the end of the memory.
+func TestPixels(t *testing.T) {
+	for _, limits := range [][2]int64{{1 << 40, 1 << 40}, {0, 1 << 40}, {0, 0}} {
+		inTiles(t, limits[0], limits[1])
+		bothWays(t, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(15, 16))
+			for i := range 600 {
+				size := []int64{1, 2, 4, 8, 16, 3}[i%6]
+				n, all := 1+r.Int64N(300), 1+r.Int64N(6)
+				wanted := 1 + r.Int64N(all)
+				name := fmt.Sprint(size, " bytes ", n, " pixels ", wanted, " of ", all)
+				pixels := newArray(opaque(size), []int64{wanted, n}, []int64{1, all}, r)
+				pixels.mem = pixels.mem[:len(pixels.mem)-margin] // nothing may be read there
+				rows := newArray(opaque(size), []int64{wanted, n}, []int64{n + r.Int64N(9), 1}, r)
+				checkCopy(t, "split "+name, rows, pixels, 1)
+				checkCopy(t, "join "+name, pixels, rows, 1)
+			}
+		})
+	}
+}
