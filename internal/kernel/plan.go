@@ -54,10 +54,14 @@ func newPlan(dst, src uintptr, axes []axis) *plan {
 	return p
 }
 
-// split cuts the plan into at most parts plans of disjoint elements, along its longest axis.
+// split cuts the plan into at most parts plans of disjoint elements: along an outer axis that is long enough for even parts, else along the longest one.
 func (p *plan) split(parts int) []*plan {
 	longest := -1
 	for i, a := range p.axes {
+		if a.n >= 8*int64(parts) {
+			longest = i
+			break
+		}
 		if longest < 0 || a.n > p.axes[longest].n {
 			longest = i
 		}
@@ -67,10 +71,13 @@ func (p *plan) split(parts int) []*plan {
 	}
 	a := p.axes[longest]
 	parts = int(min(int64(parts), a.n))
+	each := a.n / int64(parts)
+	if each > 256 {
+		each &^= 63 // whole lines of memory, where the tensor has such
+	}
 	out := make([]*plan, parts)
 	for i := range out {
-		from := a.n / int64(parts) * int64(i)
-		to := a.n / int64(parts) * int64(i+1)
+		from, to := each*int64(i), each*int64(i+1)
 		if i == parts-1 {
 			to = a.n
 		}
