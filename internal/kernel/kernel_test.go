@@ -140,7 +140,7 @@ func TestLargeCopiesAreSharedAmongGoroutines(t *testing.T) {
 	for _, c := range []struct{ shape, ds, ss []int64 }{
 		{[]int64{1 << 22}, nil, nil},
 		{[]int64{1 << 20}, nil, []int64{-1}},
-		{[]int64{1000, 1001}, nil, []int64{1, 1000}},
+		{[]int64{1100, 1001}, nil, []int64{1, 1100}},
 		{[]int64{3, 700, 501}, []int64{1, 3, 2100}, nil},
 	} {
 		dst, src := newArray(dlpack.DTypeInt32, c.shape, c.ds, r), newArray(dlpack.DTypeInt32, c.shape, c.ss, r)

@@ -2,8 +2,24 @@ package kernel
 
 import "unsafe"
 
-// mover is the innermost loop of a copy without conversion, for elements of size bytes.
-func mover(size int64) func(dst, src unsafe.Pointer, a axis) {
+// streamCopyBytes is from where on a plain copy is written past the caches. A smaller one is no slower by way of them, and its result is then at hand.
+var streamCopyBytes int64 = 8 << 20
+
+// streamRow is the least row that is worth streaming.
+const streamRow = 512
+
+// mover is the innermost loop of a copy without conversion, for elements of size bytes. It streams adjacent ones if it is to.
+func mover(size int64, streamed bool) func(dst, src unsafe.Pointer, a axis) {
+	if streamed {
+		other := mover(size, false)
+		return func(dst, src unsafe.Pointer, a axis) {
+			if a.dst == size && a.src == size && a.n*size >= streamRow {
+				stream(dst, src, a.n*size)
+				return
+			}
+			other(dst, src, a)
+		}
+	}
 	switch size {
 	case 1:
 		return move[uint8]

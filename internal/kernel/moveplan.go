@@ -11,7 +11,13 @@ func movePlan(p *plan, size, bytes int64, threads int) {
 		})
 		return
 	}
-	parallel(p.split(workers(2*bytes, threads)), func(p *plan) { p.rows(mover(size)) })
+	streamed := simd && bytes >= streamCopyBytes
+	parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
+		p.rows(mover(size, streamed))
+		if streamed {
+			fence()
+		}
+	})
 }
 
 // widen takes elements that are adjacent in both tensors as one, if that gives a size that there are loops for.

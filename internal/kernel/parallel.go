@@ -7,9 +7,9 @@ import (
 	"github.com/dlferry/dlferry/internal/kernel/carry"
 )
 
-// parallelBytes is the least amount of memory, read and written, that is worth a goroutine: starting and joining one costs some microseconds, the time
-// of copying about 64 KiB.
-const parallelBytes = 512 << 10
+// parallelBytes is the least amount of memory, read and written, that is worth a goroutine. Starting and joining one costs some microseconds, the time of
+// copying about 64 KiB, but many times that where other processes keep the processors busy.
+const parallelBytes = 2 << 20
 
 // workers says how many goroutines a job of so many bytes gets. threads <= 0 means as many as Go has processors.
 func workers(bytes int64, threads int) int {

@@ -46,6 +46,9 @@ func transpose16(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcStep 
 //go:noescape
 func streamRows(dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcStep int64, rows, bytes int64)
 
+//go:noescape
+func streamPages(dst, src unsafe.Pointer, quads int64)
+
 func fence()
 
 //go:noescape

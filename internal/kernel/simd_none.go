@@ -14,6 +14,7 @@ func fence() {}
 // None of the others is called where simd is false.
 
 func streamRows(unsafe.Pointer, int64, unsafe.Pointer, int64, int64, int64) { none() }
+func streamPages(_, _ unsafe.Pointer, _ int64)                              { none() }
 
 func split2(unsafe.Pointer, int64, unsafe.Pointer, int64, *byte, int64) { none() }
 func split3(unsafe.Pointer, int64, unsafe.Pointer, int64, *byte, int64) { none() }

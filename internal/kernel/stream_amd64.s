@@ -122,3 +122,51 @@ next:
 TEXT ·fence(SB), NOSPLIT, $0-0
 	SFENCE
 	RET
+
+// LINE copies a line of each of four pages.
+#define LINE \
+	PREFETCHT0 256(AX)           \
+	PREFETCHT0 4352(AX)          \
+	PREFETCHT0 8448(AX)          \
+	PREFETCHT0 12544(AX)         \
+	VMOVDQU    (AX), Y0          \
+	VMOVDQU    32(AX), Y1        \
+	VMOVDQU    4096(AX), Y2      \
+	VMOVDQU    4128(AX), Y3      \
+	VMOVDQU    8192(AX), Y4      \
+	VMOVDQU    8224(AX), Y5      \
+	VMOVDQU    12288(AX), Y6     \
+	VMOVDQU    12320(AX), Y7     \
+	VMOVNTDQ   Y0, (BX)          \
+	VMOVNTDQ   Y1, 32(BX)        \
+	VMOVNTDQ   Y2, 4096(BX)      \
+	VMOVNTDQ   Y3, 4128(BX)      \
+	VMOVNTDQ   Y4, 8192(BX)      \
+	VMOVNTDQ   Y5, 8224(BX)      \
+	VMOVNTDQ   Y6, 12288(BX)     \
+	VMOVNTDQ   Y7, 12320(BX)     \
+	ADDQ       $64, AX           \
+	ADDQ       $64, BX
+
+// func streamPages(dst, src unsafe.Pointer, quads int64)
+//
+// It copies quads of four pages of 4096 bytes, past the caches, side by side: processors fetch ahead within a page, so that four of them keep more of memory
+// busy than one. dst is aligned to 64 bytes.
+TEXT ·streamPages(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), BX
+	MOVQ src+8(FP), AX
+	MOVQ quads+16(FP), DX
+
+quad:
+	MOVQ $64, CX
+
+line:
+	LINE
+	DECQ CX
+	JNZ  line
+	ADDQ $12288, AX
+	ADDQ $12288, BX
+	DECQ DX
+	JNZ  quad
+	VZEROUPPER
+	RET

@@ -11,10 +11,10 @@ const (
 )
 
 // Of less than directBytes the lines stay in the cache from one use to the next: no tile is needed. What is no smaller than streamBytes is written past the
-// caches, which saves reading the lines of dst first, and would not stay there anyway. Tests change them.
+// caches, which saves reading the lines of dst first. Tests change them.
 var (
-	directBytes int64 = 256 << 10
-	streamBytes int64 = 4 << 20
+	directBytes int64 = 128 << 10
+	streamBytes int64 = 1 << 20
 )
 
 // block transposes na rows of src, srcStep bytes apart, of nb adjacent elements each, into nb rows of dst.

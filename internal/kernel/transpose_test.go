@@ -28,9 +28,9 @@ func bothWays(t *testing.T, f func(t *testing.T)) {
 
 // inTiles makes every transpose use tiles, and stream them, whatever its size.
 func inTiles(t *testing.T, direct, stream int64) {
-	wasDirect, wasStream := directBytes, streamBytes
-	directBytes, streamBytes = direct, stream
-	t.Cleanup(func() { directBytes, streamBytes = wasDirect, wasStream })
+	wasDirect, wasStream, wasStreamCopy := directBytes, streamBytes, streamCopyBytes
+	directBytes, streamBytes, streamCopyBytes = direct, stream, stream
+	t.Cleanup(func() { directBytes, streamBytes, streamCopyBytes = wasDirect, wasStream, wasStreamCopy })
 }
 
 // TestTransposesOfEverySize goes over the edges of blocks and tiles, in all three ways a transpose is done: directly, by tiles, and by streamed tiles.
@@ -129,5 +129,16 @@ func TestPixels(t *testing.T) {
 				checkCopy(t, "join "+name, pixels, rows, 1)
 			}
 		})
+	}
+}
+
+// TestStreamedRows has rows about as long as what the assembly takes at a time, at every place of a line.
+func TestStreamedRows(t *testing.T) {
+	inTiles(t, 0, 0)
+	r := rand.New(rand.NewPCG(17, 18))
+	for i := range int64(300) {
+		n := 64<<(i%12) + r.Int64N(200) - 60
+		dst, src := newArray(opaque(1), []int64{3, n}, []int64{n + i%7*13, 1}, r), newArray(opaque(1), []int64{3, n}, []int64{n + i%64, 1}, r)
+		checkCopy(t, fmt.Sprint("3 rows of ", n), dst, src, 2)
 	}
 }
