@@ -48,8 +48,8 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 		return err
 	}
 	var newRow func() row
-	if dst.DType != src.DType {
-		if newRow, err = casterOf(dst.DType, src.DType); err != nil {
+	if !sameBits(dst.DType, src.DType) {
+		if newRow, err = rowOf(dst.DType, src.DType); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 	from := src.Data + uintptr(src.ByteOffset)
 	to := dst.Data + uintptr(dst.ByteOffset)
 	inPlace := to == from && sameSteps(axes)
-	if inPlace && dst.DType == src.DType {
+	if inPlace && newRow == nil {
 		return nil
 	}
 	if !inPlace && overlap(to, shape, ds, dstSize, from, ss, srcSize) {
@@ -90,24 +90,9 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 		movePlan(p, dstSize, n*dstSize, threads)
 		return nil
 	}
-	parallel(p.split(workers(n*(dstSize+srcSize), threads)), func(p *plan) { p.rows(newRow()) })
+	c := &casting{newRow: newRow, vector: vectorOf(dst.DType, src.DType), dst: dstSize, src: srcSize, inPlace: inPlace}
+	c.run(p, n, threads)
 	return nil
-}
-
-// row is an innermost loop.
-type row func(dst, src unsafe.Pointer, a axis)
-
-// casterOf makes innermost loops of a cast, one a goroutine.
-func casterOf(dst, src dlpack.DataType) (func() row, error) {
-	load, class := loaderOf(src)
-	if load == nil {
-		return nil, refuse(dlpack.KindDType, "dtype of src", dlpack.NoAxis, src.String(), "one that can be cast to "+dst.String())
-	}
-	store := storerOf(dst, class)
-	if store == nil {
-		return nil, refuse(dlpack.KindDType, "dtype of dst", dlpack.NoAxis, dst.String(), "one that "+src.String()+" can be cast to")
-	}
-	return func() row { return caster(load, store) }, nil
 }
 
 // compactAxes walks a tensor with the given strides into row-major order.

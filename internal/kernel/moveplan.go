@@ -5,7 +5,7 @@ import "slices"
 // movePlan copies elements of size bytes as they are, on at most threads goroutines.
 func movePlan(p *plan, size, bytes int64, threads int) {
 	size = p.widen(size)
-	if a, b := p.findPlane(size); a >= 0 {
+	if a, b := p.findPlane(size, size); a >= 0 {
 		parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
 			p.planes(a, b, newTransposer(size, bytes))
 		})
@@ -34,14 +34,14 @@ func (p *plan) widen(size int64) int64 {
 	return wide
 }
 
-// findPlane says which axes are a plane, or -1.
-func (p *plan) findPlane(size int64) (a, b int) {
+// findPlane says which axes are a plane of elements of these sizes, or -1.
+func (p *plan) findPlane(dstSize, srcSize int64) (a, b int) {
 	last := len(p.axes) - 1
-	if last < 1 || p.axes[last].dst != size || p.axes[last].src == size || anyBlock(size) == nil {
+	if last < 1 || p.axes[last].dst != dstSize || p.axes[last].src == srcSize || anyBlock(srcSize) == nil {
 		return -1, -1
 	}
 	for k := range last {
-		if p.axes[k].src == size {
+		if p.axes[k].src == srcSize {
 			return last, k
 		}
 	}

@@ -34,21 +34,26 @@ type transposer struct {
 	tile []byte // nil: no tiles are needed
 	// stream says that dst is to be written past the caches.
 	stream bool
+	// write, if not nil, writes rows of the tile as elements of dstSize bytes.
+	write   func(dst uintptr, tile unsafe.Pointer, bytes int64)
+	dstSize int64
 }
 
 // newTransposer makes one for a goroutine that copies so many bytes in all; nil if the elements have no such size.
 func newTransposer(size, bytes int64) *transposer {
-	t := &transposer{size: size, any: anyBlock(size)}
+	t := &transposer{size: size, dstSize: size, any: anyBlock(size)}
 	if t.any == nil {
 		return nil
 	}
 	t.fast = blocksOf(size)
 	if bytes >= directBytes {
-		t.tile = make([]byte, max(tileColumns*max(tileRows/size, 1), 4096))
+		t.useTile()
 	}
 	t.stream = simd && bytes >= streamBytes
 	return t
 }
+
+func (t *transposer) useTile() { t.tile = make([]byte, max(tileColumns*max(tileRows/t.size, 1), 4096)) }
 
 // turn transposes by whole blocks as far as they go, and the rest element by element.
 func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64, na, nb int64) {
@@ -83,17 +88,18 @@ func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64
 func (t *transposer) plane(dst, src uintptr, a, b axis) {
 	// With few elements in one direction there are few lines to come back to.
 	narrow := a.n*t.size < 64 || b.n*t.size < 64
-	if t.tile == nil || narrow && !t.stream {
+	if t.tile == nil || narrow && !t.stream && t.write == nil {
 		t.turn(dst, b.dst, src, a.src, a.n, b.n)
 		return
 	}
 	buffer := uintptr(unsafe.Pointer(unsafe.SliceData(t.tile)))
-	if a.n*t.size < 64 && b.dst == a.n*t.size { // one row of dst in all
-		high := int64(len(t.tile)) / b.dst &^ 63
+	if a.n*t.size < 64 && b.dst == a.n*t.dstSize { // one row of dst in all
+		pitch := a.n * t.size
+		high := int64(len(t.tile)) / pitch &^ 63
 		for k := int64(0); k < b.n; k += high {
 			m := min(high, b.n-k)
-			t.turn(buffer, b.dst, src+uintptr(k*t.size), a.src, a.n, m)
-			t.flush(dst+uintptr(k*b.dst), b.dst, b.dst, 1, m*b.dst)
+			t.turn(buffer, pitch, src+uintptr(k*t.size), a.src, a.n, m)
+			t.flush(dst+uintptr(k*b.dst), 0, 0, 1, m*pitch)
 		}
 		return
 	}
@@ -101,12 +107,12 @@ func (t *transposer) plane(dst, src uintptr, a, b axis) {
 	pitch := max(tileColumns, int64(len(t.tile))/min(high, b.n)&^(tileColumns-1)) / t.size * t.size
 	wide := pitch / t.size
 	// The first tiles are cut short so that the others begin with a line.
-	for i, n := int64(0), wide-offset(dst, b.dst, t.size); i < a.n; i, n = i+n, wide {
+	for i, n := int64(0), wide-offset(dst, b.dst, t.dstSize); i < a.n; i, n = i+n, wide {
 		n = min(n, a.n-i)
 		for k, m := int64(0), high-offset(src, a.src, t.size); k < b.n; k, m = k+m, high {
 			m = min(m, b.n-k)
 			t.turn(buffer, pitch, src+uintptr(i*a.src+k*t.size), a.src, n, m)
-			t.flush(dst+uintptr(i*t.size+k*b.dst), b.dst, pitch, m, n*t.size)
+			t.flush(dst+uintptr(i*t.dstSize+k*b.dst), b.dst, pitch, m, n*t.size)
 		}
 	}
 }
@@ -121,6 +127,12 @@ func offset(address uintptr, step, size int64) int64 {
 
 // flush writes the tile.
 func (t *transposer) flush(dst uintptr, dstStep, pitch, rows, bytes int64) {
+	if t.write != nil {
+		for k := range rows {
+			t.write(dst+uintptr(k*dstStep), unsafe.Pointer(&t.tile[k*pitch]), bytes)
+		}
+		return
+	}
 	if t.stream {
 		streamRows(pointer(dst), dstStep, unsafe.Pointer(unsafe.SliceData(t.tile)), pitch, rows, bytes)
 		return
