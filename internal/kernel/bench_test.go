@@ -72,6 +72,8 @@ func BenchmarkStrided(b *testing.B) {
 		benchmarkCopy(b, fmt.Sprint("second-of-two-", size), size<<22, size<<23, []int64{1 << 22}, []int64{2}, opaque(size), opaque(size))
 		benchmarkCopy(b, fmt.Sprint("turned-around-", size), size<<22, size<<22, []int64{1 << 22}, []int64{-1}, opaque(size), opaque(size))
 	}
+	benchmarkCopy(b, "second-of-two-256M", 4<<25, 4<<26, []int64{1 << 25}, []int64{2}, opaque(4), opaque(4))
+	benchmarkCopy(b, "colours-turned-around", 12_000_000, 12_000_000, []int64{4_000_000, 3}, []int64{3, -1}, opaque(1), opaque(1))
 	benchmarkCopy(b, "half-rows", 4096*4096*4, 4096*8192*4, []int64{4096, 4096}, []int64{8192, 1}, opaque(4), opaque(4))
 }
 
@@ -83,8 +85,10 @@ func benchmarkCopy(b *testing.B, name string, dstBytes, srcBytes int64, shape, s
 		}
 		rows := compact(shape...)
 		d, s := tensorOf(dst[16:], to, shape, rows), tensorOf(src[16:], from, shape, strides)
-		if strides[0] < 0 {
-			s.ByteOffset = uint64(srcBytes) - uint64(from.Bits)/8*uint64(from.Lanes)
+		for k, step := range strides {
+			if step < 0 {
+				s.ByteOffset += uint64(shape[k]-1) * uint64(-step) * uint64(from.Bits) / 8 * uint64(from.Lanes)
+			}
 		}
 		for _, threads := range []int{1, 2} {
 			if threads > 1 && dstBytes < parallelBytes {

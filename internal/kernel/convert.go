@@ -49,7 +49,7 @@ type worker struct {
 
 func (c *casting) run(p *plan, n int64, threads int) {
 	a, b := -1, -1
-	if !c.inPlace {
+	if !c.inPlace && n*c.src >= 4*leastPlane {
 		a, b = p.findPlane(c.dst, c.src)
 	}
 	bytes := n * c.dst

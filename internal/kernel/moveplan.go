@@ -2,10 +2,13 @@ package kernel
 
 import "slices"
 
+// leastPlane is from how many bytes on a plane repays its preparations. Tests change it.
+var leastPlane int64 = 512
+
 // movePlan copies elements of size bytes as they are, on at most threads goroutines.
 func movePlan(p *plan, size, bytes int64, threads int) {
 	size = p.widen(size)
-	if a, b := p.findPlane(size, size); a >= 0 {
+	if a, b := p.findPlane(size, size); a >= 0 && bytes >= leastPlane {
 		parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
 			p.planes(a, b, newTransposer(size, bytes))
 		})

@@ -88,13 +88,27 @@ func (p *plan) split(parts int) []*plan {
 	return out
 }
 
-// rows calls row for every innermost loop.
+// rows calls row for every innermost loop. Where that is short and the next one is not, it takes some of the next one at a time for each step of the
+// innermost: calls cost more than going over the same few lines again.
 func (p *plan) rows(row func(dst, src unsafe.Pointer, a axis)) {
 	if len(p.axes) == 0 {
 		row(pointer(p.dst), pointer(p.src), axis{n: 1})
 		return
 	}
 	last := len(p.axes) - 1
+	const short, some = 8, 256
+	if next := last - 1; next >= 0 && p.axes[last].n <= short && p.axes[next].n >= 4*short {
+		a, long, outer := p.axes[last], p.axes[next], plan{p.dst, p.src, p.axes[:next]}
+		outer.each(func(dst, src uintptr) {
+			for i := int64(0); i < long.n; i += some {
+				d, s := dst+uintptr(i*long.dst), src+uintptr(i*long.src)
+				for k := range a.n {
+					row(pointer(d+uintptr(k*a.dst)), pointer(s+uintptr(k*a.src)), axis{min(some, long.n-i), long.dst, long.src})
+				}
+			}
+		})
+		return
+	}
 	inner, outer := p.axes[last], plan{p.dst, p.src, p.axes[:last]}
 	outer.each(func(dst, src uintptr) { row(pointer(dst), pointer(src), inner) })
 }
@@ -102,7 +116,8 @@ func (p *plan) rows(row func(dst, src unsafe.Pointer, a axis)) {
 // each calls f with the addresses of every element, in the order of dst's memory.
 func (p *plan) each(f func(dst, src uintptr)) {
 	dst, src := p.dst, p.src
-	at := make([]int64, len(p.axes))
+	var room [8]int64 // most tensors need no memory for this
+	at := append(room[:0], make([]int64, len(p.axes))...)
 	for {
 		f(dst, src)
 		k := len(p.axes) - 1

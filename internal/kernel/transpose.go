@@ -53,7 +53,10 @@ func newTransposer(size, bytes int64) *transposer {
 	return t
 }
 
-func (t *transposer) useTile() { t.tile = make([]byte, max(tileColumns*max(tileRows/t.size, 1), 4096)) }
+func (t *transposer) useTile() { t.tile = make([]byte, max(tileColumns*t.high(), 4096)) }
+
+// high is how many rows of dst a tile has.
+func (t *transposer) high() int64 { return max(tileRows/t.size, 8) }
 
 // turn transposes by whole blocks as far as they go, and the rest element by element.
 func (t *transposer) turn(dst uintptr, dstStep int64, src uintptr, srcStep int64, na, nb int64) {
@@ -103,7 +106,7 @@ func (t *transposer) plane(dst, src uintptr, a, b axis) {
 		}
 		return
 	}
-	high := max(tileRows/t.size, 1)
+	high := t.high()
 	pitch := max(tileColumns, int64(len(t.tile))/min(high, b.n)&^(tileColumns-1)) / t.size * t.size
 	wide := pitch / t.size
 	// The first tiles are cut short so that the others begin with a line.
@@ -161,6 +164,14 @@ func anyBlock(size int64) block {
 		return turnAny[[3]uint32]
 	case 16:
 		return turnAny[[2]uint64]
+	case 24:
+		return turnAny[[3]uint64]
+	case 32:
+		return turnAny[[4]uint64]
+	case 48:
+		return turnAny[[6]uint64]
+	case 64:
+		return turnAny[[8]uint64]
 	}
 	return nil
 }
@@ -174,9 +185,7 @@ func turnAny[T any](dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcSt
 			m := min(piece, nb-k)
 			for i := range na {
 				d, s := unsafe.Add(dst, i*size+k*dstStep), unsafe.Add(src, i*srcStep+k*size)
-				for j := range m {
-					*(*T)(unsafe.Add(d, j*dstStep)) = *(*T)(unsafe.Add(s, j*size))
-				}
+				moveAll[T](d, s, m, dstStep, size)
 			}
 		}
 		return
@@ -185,9 +194,7 @@ func turnAny[T any](dst unsafe.Pointer, dstStep int64, src unsafe.Pointer, srcSt
 		n := min(piece, na-i)
 		for k := range nb {
 			d, s := unsafe.Add(dst, i*size+k*dstStep), unsafe.Add(src, i*srcStep+k*size)
-			for j := range n {
-				*(*T)(unsafe.Add(d, j*size)) = *(*T)(unsafe.Add(s, j*srcStep))
-			}
+			moveAll[T](d, s, n, size, srcStep)
 		}
 	}
 }

@@ -28,9 +28,12 @@ func bothWays(t *testing.T, f func(t *testing.T)) {
 
 // inTiles makes every transpose use tiles, and stream them, whatever its size.
 func inTiles(t *testing.T, direct, stream int64) {
-	wasDirect, wasStream, wasStreamCopy := directBytes, streamBytes, streamCopyBytes
-	directBytes, streamBytes, streamCopyBytes = direct, stream, stream
-	t.Cleanup(func() { directBytes, streamBytes, streamCopyBytes = wasDirect, wasStream, wasStreamCopy })
+	limits := []*int64{&directBytes, &streamBytes, &streamCopyBytes, &leastPlane}
+	for i, value := range []int64{direct, stream, stream, 0} {
+		was := *limits[i]
+		*limits[i] = value
+		t.Cleanup(func() { *limits[i] = was })
+	}
 }
 
 // TestTransposesOfEverySize goes over the edges of blocks and tiles, in all three ways a transpose is done: directly, by tiles, and by streamed tiles.
@@ -41,7 +44,7 @@ func TestTransposesOfEverySize(t *testing.T) {
 			inTiles(t, limits[0], limits[1])
 			bothWays(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(9, 10))
-				for _, size := range []int64{1, 2, 3, 4, 6, 8, 12, 16, 32} {
+				for _, size := range []int64{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80} {
 					for _, n := range extents {
 						for range 5 {
 							m := extents[r.IntN(len(extents))]
@@ -79,7 +82,7 @@ func TestPermutationsOfEveryRank(t *testing.T) {
 	bothWays(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))
 		for i := range 800 {
-			size := []int64{1, 2, 4, 8, 16, 3, 5}[i%7]
+			size := []int64{1, 2, 4, 8, 16, 3, 5, 32}[i%8]
 			shape := make([]int64, r.IntN(7))
 			room := int64(20000)
 			for k := range shape {
