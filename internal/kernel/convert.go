@@ -53,7 +53,7 @@ func (c *casting) run(p *plan, n int64, threads int) {
 		a, b = p.findPlane(c.dst, c.src)
 	}
 	bytes := n * c.dst
-	parallel(p.split(workers(n*(c.dst+c.src), threads)), func(p *plan) {
+	parallel(p.split(workers(n*(c.dst+c.src), parallelBytes, threads)), func(p *plan) {
 		w := &worker{casting: c, row: c.newRow()}
 		if c.vector.second != nil {
 			w.between = new([streamCast]float32)

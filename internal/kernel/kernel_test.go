@@ -144,7 +144,7 @@ func TestLargeCopiesAreSharedAmongGoroutines(t *testing.T) {
 		{[]int64{3, 700, 501}, []int64{1, 3, 2100}, nil},
 	} {
 		dst, src := newArray(dlpack.DTypeInt32, c.shape, c.ds, r), newArray(dlpack.DTypeInt32, c.shape, c.ss, r)
-		if n := workers(int64(len(dst.mem)+len(src.mem)), 4); n < 4 {
+		if n := workers(int64(len(dst.mem)+len(src.mem)), parallelBytes, 4); n < 4 {
 			t.Fatalf("%v: %d goroutines", c.shape, n)
 		}
 		checkCopy(t, fmt.Sprint(c.shape), dst, src, 4)

@@ -9,13 +9,17 @@ var leastPlane int64 = 512
 func movePlan(p *plan, size, bytes int64, threads int) {
 	size = p.widen(size)
 	if a, b := p.findPlane(size, size); a >= 0 && bytes >= leastPlane {
-		parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
+		parallel(p.split(workers(2*bytes, parallelBytes, threads)), func(p *plan) {
 			p.planes(a, b, newTransposer(size, bytes))
 		})
 		return
 	}
 	streamed := simd && bytes >= streamCopyBytes
-	parallel(p.split(workers(2*bytes, threads)), func(p *plan) {
+	least := int64(parallelBytes)
+	if p.copiesRows(size) {
+		least = parallelCopyBytes
+	}
+	parallel(p.split(workers(2*bytes, least, threads)), func(p *plan) {
 		p.rows(mover(size, streamed))
 		if streamed {
 			fence()
@@ -35,6 +39,12 @@ func (p *plan) widen(size int64) int64 {
 	}
 	p.axes = p.axes[:last]
 	return wide
+}
+
+// copiesRows says whether the elements of the innermost axis are adjacent in both tensors.
+func (p *plan) copiesRows(size int64) bool {
+	last := len(p.axes) - 1
+	return last < 0 || p.axes[last].dst == size && p.axes[last].src == size
 }
 
 // findPlane says which axes are a plane of elements of these sizes, or -1.
