@@ -6,7 +6,7 @@ import (
 	"github.com/dlferry/dlferry/dlpack"
 )
 
-// A cast goes by way of a buffer in one of four classes that hold every value of every known type exactly. Loading and storing are loops over one
+// A cast that has no loop of its own (see direct.go) goes by way of a buffer in one of four classes that hold every value of every known type exactly. Loading and storing are loops over one
 // concrete type each, so that n types take n loaders and 4n storers instead of n*n casts, and no call is made for an element.
 type class uint8
 

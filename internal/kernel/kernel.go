@@ -47,9 +47,11 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 	if err != nil {
 		return err
 	}
-	newRow, err := rowOf(dst.DType, src.DType, dstSize)
-	if err != nil {
-		return err
+	var newRow func() row
+	if !sameBits(dst.DType, src.DType) {
+		if newRow, err = rowOf(dst.DType, src.DType); err != nil {
+			return err
+		}
 	}
 
 	n := int64(1)
@@ -68,14 +70,14 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 	from := src.Data + uintptr(src.ByteOffset)
 	to := dst.Data + uintptr(dst.ByteOffset)
 	inPlace := to == from && sameSteps(axes)
-	if inPlace && dst.DType == src.DType {
+	if inPlace && newRow == nil {
 		return nil
 	}
 	if !inPlace && overlap(to, shape, ds, dstSize, from, ss, srcSize) {
 		packed := make([]byte, n*srcSize)
 		defer runtime.KeepAlive(packed)
 		p := uintptr(unsafe.Pointer(&packed[0]))
-		copyPlan(newPlan(p, from, compactAxes(shape, ss, srcSize)), n*srcSize*2, threads, func() row { return mover(srcSize) })
+		movePlan(newPlan(p, from, compactAxes(shape, ss, srcSize)), srcSize, n*srcSize, threads)
 		step := srcSize
 		for k := len(shape) - 1; k >= 0; k-- {
 			axes[k].src = step
@@ -83,31 +85,14 @@ func Copy(dst, src *dlpack.Tensor, threads int) error {
 		}
 		from = p
 	}
-	copyPlan(newPlan(to, from, axes), n*(dstSize+srcSize), threads, newRow)
+	p := newPlan(to, from, axes)
+	if newRow == nil {
+		movePlan(p, dstSize, n*dstSize, threads)
+		return nil
+	}
+	c := &casting{newRow: newRow, vector: vectorOf(dst.DType, src.DType), dst: dstSize, src: srcSize, inPlace: inPlace}
+	c.run(p, n, threads)
 	return nil
-}
-
-// row is an innermost loop.
-type row func(dst, src unsafe.Pointer, a axis)
-
-// rowOf makes innermost loops, one a goroutine.
-func rowOf(dst, src dlpack.DataType, size int64) (func() row, error) {
-	if dst == src {
-		return func() row { return mover(size) }, nil
-	}
-	load, class := loaderOf(src)
-	if load == nil {
-		return nil, refuse(dlpack.KindDType, "dtype of src", dlpack.NoAxis, src.String(), "one that can be cast to "+dst.String())
-	}
-	store := storerOf(dst, class)
-	if store == nil {
-		return nil, refuse(dlpack.KindDType, "dtype of dst", dlpack.NoAxis, dst.String(), "one that "+src.String()+" can be cast to")
-	}
-	return func() row { return caster(load, store) }, nil
-}
-
-func copyPlan(p *plan, bytes int64, threads int, newRow func() row) {
-	parallel(p.split(workers(bytes, threads)), func(p *plan) { p.rows(newRow()) })
 }
 
 // compactAxes walks a tensor with the given strides into row-major order.

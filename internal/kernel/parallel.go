@@ -7,16 +7,19 @@ import (
 	"github.com/dlferry/dlferry/internal/kernel/carry"
 )
 
-// parallelBytes is the least amount of memory, read and written, that is worth a goroutine: starting and joining one costs some microseconds, the time
-// of copying about 64 KiB.
-const parallelBytes = 512 << 10
+// parallelBytes is the least amount of memory, read and written, that is worth a goroutine. Starting and joining one costs some microseconds, the time of
+// copying about 64 KiB, but many times that where other processes keep the processors busy.
+const parallelBytes = 2 << 20
 
-// workers says how many goroutines a job of so many bytes gets. threads <= 0 means as many as Go has processors.
-func workers(bytes int64, threads int) int {
+// parallelCopyBytes is the same for copies of rows: one goroutine alone gets most of what the memory gives.
+const parallelCopyBytes = 16 << 20
+
+// workers says how many goroutines a job gets, each with at least so many bytes. threads <= 0 means as many as Go has processors.
+func workers(bytes, least int64, threads int) int {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	return int(max(1, min(bytes/parallelBytes, int64(threads))))
+	return int(max(1, min(bytes/least, int64(threads))))
 }
 
 // parallel runs the parts, the first on the caller's goroutine, and returns when all have returned. A panic of any part is raised again here, with

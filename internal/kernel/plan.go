@@ -54,10 +54,14 @@ func newPlan(dst, src uintptr, axes []axis) *plan {
 	return p
 }
 
-// split cuts the plan into at most parts plans of disjoint elements, along its longest axis.
+// split cuts the plan into at most parts plans of disjoint elements: along an outer axis that is long enough for even parts, else along the longest one.
 func (p *plan) split(parts int) []*plan {
 	longest := -1
 	for i, a := range p.axes {
+		if a.n >= 8*int64(parts) {
+			longest = i
+			break
+		}
 		if longest < 0 || a.n > p.axes[longest].n {
 			longest = i
 		}
@@ -67,10 +71,13 @@ func (p *plan) split(parts int) []*plan {
 	}
 	a := p.axes[longest]
 	parts = int(min(int64(parts), a.n))
+	each := a.n / int64(parts)
+	if each > 256 {
+		each &^= 63 // whole lines of memory, where the tensor has such
+	}
 	out := make([]*plan, parts)
 	for i := range out {
-		from := a.n / int64(parts) * int64(i)
-		to := a.n / int64(parts) * int64(i+1)
+		from, to := each*int64(i), each*int64(i+1)
 		if i == parts-1 {
 			to = a.n
 		}
@@ -81,20 +88,41 @@ func (p *plan) split(parts int) []*plan {
 	return out
 }
 
-// rows calls row for every innermost loop.
+// rows calls row for every innermost loop. Where that is short and the next one is not, it takes some of the next one at a time for each step of the
+// innermost: calls cost more than going over the same few lines again.
 func (p *plan) rows(row func(dst, src unsafe.Pointer, a axis)) {
 	if len(p.axes) == 0 {
 		row(pointer(p.dst), pointer(p.src), axis{n: 1})
 		return
 	}
-	outer, inner := p.axes[:len(p.axes)-1], p.axes[len(p.axes)-1]
+	last := len(p.axes) - 1
+	const short, some = 8, 256
+	if next := last - 1; next >= 0 && p.axes[last].n <= short && p.axes[next].n >= 4*short {
+		a, long, outer := p.axes[last], p.axes[next], plan{p.dst, p.src, p.axes[:next]}
+		outer.each(func(dst, src uintptr) {
+			for i := int64(0); i < long.n; i += some {
+				d, s := dst+uintptr(i*long.dst), src+uintptr(i*long.src)
+				for k := range a.n {
+					row(pointer(d+uintptr(k*a.dst)), pointer(s+uintptr(k*a.src)), axis{min(some, long.n-i), long.dst, long.src})
+				}
+			}
+		})
+		return
+	}
+	inner, outer := p.axes[last], plan{p.dst, p.src, p.axes[:last]}
+	outer.each(func(dst, src uintptr) { row(pointer(dst), pointer(src), inner) })
+}
+
+// each calls f with the addresses of every element, in the order of dst's memory.
+func (p *plan) each(f func(dst, src uintptr)) {
 	dst, src := p.dst, p.src
-	at := make([]int64, len(outer))
+	var room [8]int64 // most tensors need no memory for this
+	at := append(room[:0], make([]int64, len(p.axes))...)
 	for {
-		row(pointer(dst), pointer(src), inner)
-		k := len(outer) - 1
+		f(dst, src)
+		k := len(p.axes) - 1
 		for ; k >= 0; k-- {
-			a := &outer[k]
+			a := &p.axes[k]
 			at[k]++
 			dst += uintptr(a.dst)
 			src += uintptr(a.src)

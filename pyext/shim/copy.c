@@ -98,6 +98,19 @@ static void narrow(DlfTensor *t, int64_t *shape, const DlfTensor *of, int axis, 
     t->data = (char *)of->data + start * step_of(of, axis, (size_t)size);
 }
 
+/* An outer axis if it is long enough for even pieces: the pieces then have the form of the whole, and rows as long. The longest one if not. */
+static int axis_to_cut(const DlfTensor *dst, int64_t pieces)
+{
+    int longest = 0;
+    for (int i = 0; i < dst->ndim; i++) {
+        if (dst->shape[i] >= 8 * pieces)
+            return i;
+        if (dst->shape[i] > dst->shape[longest])
+            longest = i;
+    }
+    return longest;
+}
+
 /* In pieces of less than a tenth of a second, with a look for Ctrl-C after each: an interrupted copy leaves the target half written. */
 static int copy_pieces(const Job *job, const DlfTensor *dst, const DlfTensor *src, int64_t size)
 {
@@ -106,11 +119,11 @@ static int copy_pieces(const Job *job, const DlfTensor *dst, const DlfTensor *sr
         const int r = copy_once(job, dst, src, size);
         return r || size * job->to.size < job->limit / 2 ? r : PyErr_CheckSignals();
     }
-    int axis = 0;
-    for (int i = 1; i < dst->ndim; i++)
-        if (dst->shape[i] > dst->shape[axis])
-            axis = i;
-    const int64_t extent = dst->shape[axis], step = extent > pieces ? (extent + pieces - 1) / pieces : 1;
+    const int axis = axis_to_cut(dst, pieces);
+    const int64_t extent = dst->shape[axis];
+    int64_t step = extent > pieces ? (extent + pieces - 1) / pieces : 1;
+    if (step > 256)
+        step &= ~(int64_t)63; /* whole lines of memory, where the tensor has such */
     for (int64_t start = 0; start < extent; start += step) {
         DlfTensor d, s;
         int64_t shape[2][DLF_MAX_NDIM];
@@ -130,7 +143,7 @@ int dlf_copy(const DlfTensor *dst, uint64_t dst_flags, const DlfTensor *src, uin
 {
     if (size == 0)
         return 0;
-    Job job = {.function = function, .limit = both_contiguous(dst, src) ? DLF_SIGNAL_BYTES : DLF_SIGNAL_BYTES / 16};
+    Job job = {.function = function, .limit = DLF_SIGNAL_BYTES};
     dlf_element(dst->dtype, dst_flags, &job.to);
     dlf_element(src->dtype, src_flags, &job.from);
     const int same = dlf_same_dtype(dst->dtype, src->dtype);
@@ -150,6 +163,8 @@ int dlf_copy(const DlfTensor *dst, uint64_t dst_flags, const DlfTensor *src, uin
         return 0;
     }
     job.by_go = !plain;
+    if (!both_contiguous(dst, src))
+        job.limit /= same && job.by_go ? 4 : 16;
     DlfStorage *const held[] = {keep, keep_too};
     for (int i = 0; i < 2; i++)
         if (held[i])
