@@ -172,6 +172,7 @@ PyObject *dlf_assign(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_fill(PyObject *, PyObject *const *, Py_ssize_t);
 /* One number into every element of an open, writable host tensor: 0, or -1 with an error. */
 int dlf_fill_with(DlfTensorObject *dst, PyObject *number, const char *function);
+PyObject *dlf_astype(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_cast(PyObject *, PyObject *const *, Py_ssize_t);
 
 /* --- import.c --- */

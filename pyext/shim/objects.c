@@ -20,6 +20,12 @@ static struct {
     PyObject *object;
 } recent[RECENT];
 
+/* What dtypes were lately given as: constants of the caller, found by their address. Strings and our own objects alone: they do not change. */
+static struct {
+    PyObject *given;
+    DlfDataType dt;
+} given[RECENT];
+
 static uint32_t key_of(DlfDataType dt) { return dt.code | (uint32_t)dt.bits << 8 | (uint32_t)dt.lanes << 16; }
 
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -51,6 +57,11 @@ PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     for (int i = 0; i < RECENT; i++) {
         PyObject *old = recent[i].object;
         recent[i].object = NULL;
+        Py_XDECREF(old);
+    }
+    for (int i = 0; i < RECENT; i++) {
+        PyObject *old = given[i].given;
+        given[i].given = NULL;
         Py_XDECREF(old);
     }
     PyObject *old = cpu;
@@ -112,18 +123,36 @@ static int key_from(PyObject *dtype, DlfDataType *out)
     return 0;
 }
 
+static size_t place_of(PyObject *o) { return ((uintptr_t)o >> 4 ^ (uintptr_t)o >> 9) % RECENT; }
+
+static void remember(PyObject *o, DlfDataType dt)
+{
+    PyObject *old = given[place_of(o)].given;
+    given[place_of(o)].given = Py_NewRef(o);
+    given[place_of(o)].dt = dt;
+    Py_XDECREF(old);
+}
+
 int dlf_dtype_arg(PyObject *o, DlfDataType *out)
 {
     if (!o) {
         *out = (DlfDataType){DLF_CODE_FLOAT, 32, 1};
         return 0;
     }
+    if (given[place_of(o)].given == o) {
+        *out = given[place_of(o)].dt;
+        return 0;
+    }
     if (!ready())
         return -1;
     const int is_name = Py_TYPE(o) == &PyUnicode_Type; /* a subclass may hash and compare as it likes */
     PyObject *known = is_name ? PyDict_GetItemWithError(dtypes_by_name, o) : NULL;
-    if (known)
-        return key_from(known, out);
+    if (known) {
+        if (key_from(known, out))
+            return -1;
+        remember(o, *out);
+        return 0;
+    }
     if (is_name && PyErr_Occurred())
         return -1;
     PyObject *dtype = PyObject_CallFunctionObjArgs(hooks.dtype, o, NULL);
@@ -133,6 +162,8 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
     /* Spellings are few, but a program that makes names up must not grow the table for ever. */
     if (!bad && is_name && PyDict_Size(dtypes_by_name) < 256)
         bad = PyDict_SetItem(dtypes_by_name, o, dtype);
+    if (!bad && dtype == o) /* one of ours is its own answer */
+        remember(o, *out);
     Py_DECREF(dtype);
     return bad;
 }

@@ -378,6 +378,10 @@ static PyMethodDef methods[] = {
     {"is_contiguous", is_contiguous, METH_NOARGS, "is_contiguous($self, /)\n--\n\nWhether the elements lie in row-major order without gaps. Axes of extent 1 and empty tensors do not matter."},
     {"contiguous", contiguous, METH_NOARGS, "contiguous($self, /)\n--\n\nThe tensor itself if it is contiguous, else a contiguous copy."},
     {"copy", copy, METH_NOARGS, "copy($self, /)\n--\n\nA writable, contiguous copy in memory of its own, 64-byte aligned."},
+    {"astype", FAST(dlf_astype), METH_FASTCALL | METH_KEYWORDS,
+     "astype($self, dtype, /, *, copy=True)\n--\n\n"
+     "The elements as another dtype (a name, a DType or a framework's dtype object), in a new writable tensor in row-major order.\n\n"
+     "copy=False gives the tensor itself where it has the dtype already. BufferError when one of the dtypes has no values that can be cast, or the memory is not the CPU's."},
     {"item", item, METH_NOARGS, "item($self, /)\n--\n\nThe only element, as a Python scalar. ValueError unless there is exactly one."},
     {"tolist", tolist, METH_NOARGS, "tolist($self, /)\n--\n\nNested lists of Python scalars; a bare scalar for ndim 0."},
     {"close", close, METH_NOARGS,

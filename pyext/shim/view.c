@@ -177,6 +177,22 @@ PyObject *dlf_fill(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     return Py_NewRef(Py_None);
 }
 
+PyObject *dlf_astype(PyObject *o, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static DlfSignature sig = {"astype", {"dtype", "copy"}, 1, 1, 1, {0}, NULL, 0, {0}};
+    PyObject *a[DLF_MAX_ARGS];
+    DlfDataType dt;
+    dlf_drain();
+    if (dlf_parse(&sig, args, nargs, kwnames, a) || dlf_dtype_arg(a[0], &dt))
+        return NULL;
+    const int copy = a[1] ? PyObject_IsTrue(a[1]) : 1;
+    if (copy == 0 && dlf_same_dtype(dt, ((DlfTensorObject *)o)->t.dtype))
+        return Py_NewRef(o);
+    /* Last, since reading the arguments may run code that closes the tensor. */
+    DlfTensorObject *t = copy < 0 ? NULL : dlf_open(o, "astype");
+    return t ? dlf_tensor_copy(t, dt, "astype") : NULL;
+}
+
 PyObject *dlf_cast(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     (void)self;

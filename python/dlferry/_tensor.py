@@ -227,32 +227,6 @@ def _matrices_transposed(self: Tensor) -> Tensor:
     return _core._view(self, *_view.matrix_transpose(self.shape, self.strides))
 
 
-def astype(self: Tensor, dtype: Any, /, *, copy: bool = True) -> Tensor:
-    """The elements as another dtype.
-
-    Parameters
-    ----------
-    dtype : str, DType or a framework's dtype object
-        The dtype to cast to.
-    copy : bool, default True
-        False gives the tensor itself where it has the dtype already.
-
-    Returns
-    -------
-    Tensor
-        A new writable tensor in row-major order, or the tensor itself.
-
-    Raises
-    ------
-    BufferError
-        When one of the dtypes has no values that can be cast, or the memory is not the CPU's.
-    """
-    want = _dtype(dtype)
-    if want == self.dtype:
-        return self.copy() if copy else self
-    return _core._cast(self, want)
-
-
 def to(self: Tensor, device: Any, /, *, copy: bool | None = None) -> Tensor:
     """The tensor on a device.
 
@@ -428,7 +402,7 @@ def __repr__(self: Tensor, /) -> str:
 
 _METHODS = (
     __eq__, __ne__, __getitem__, __setitem__, __delitem__, __contains__, __len__, __iter__, __bool__, __int__, __float__, __complex__, __index__, __array__, __copy__, __deepcopy__,
-    __reduce_ex__, __repr__, reshape, permute_dims, astype, to, numpy, torch,
+    __reduce_ex__, __repr__, reshape, permute_dims, to, numpy, torch,
 )  # fmt: skip
 
 
