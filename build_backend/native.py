@@ -44,7 +44,7 @@ def c_sources(root: Path) -> list[Path]:
 
 def c_inputs(root: Path) -> list[Path]:
     """Every C file that `_core` or a Go package may include from another folder."""
-    folders = [root / "pyext" / "shim", root / "exchange", root / "internal" / "abi"]
+    folders = [root / "pyext" / "shim", root / "pyext" / "host", root / "exchange", root / "internal" / "abi"]
     return sorted(path for folder in folders for kind in ("*.c", "*.h", "*.map") for path in folder.glob(kind))
 
 
@@ -137,7 +137,7 @@ def go_inputs(root: Path, tools: Toolchain, env: dict[str, str]) -> tuple[list[P
 
 
 def go_command(root: Path, tools: Toolchain, output: Path) -> list[str]:
-    exports = root / "pyext" / "core" / "exports.map"
+    exports = root / "pyext" / "host" / "exports.map"
     return [
         *(tools.go.path, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false"),
         *toolchain.mod_flags(root),
@@ -151,9 +151,9 @@ def build_golib(root: Path, tools: Toolchain, output: Path, report: Report) -> N
     env = toolchain.go_env(root, tools, output.parent)
     if " " in str(root):
         raise BuildError(f"dlferry: source folder, got {root!s}, want a path without spaces: Go's linker can't pass one on")
-    exports = root / "pyext" / "core" / "exports.map"
+    exports = root / "pyext" / "host" / "exports.map"
     if not exports.exists():
-        raise BuildError("dlferry: pyext/core has no exports.map")
+        raise BuildError("dlferry: pyext/host has no exports.map")
     files, modules = go_inputs(root, tools, env)
     compiler = _run([*tools.cc.argv, "--version"], root, None, "asking the C compiler for its version")
     sums = [path for path in (root / "go.mod", root / "go.sum", exports) if path.exists()]

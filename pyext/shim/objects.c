@@ -125,7 +125,7 @@ static int key_from(PyObject *dtype, DlfDataType *out)
 
 static size_t place_of(PyObject *o) { return ((uintptr_t)o >> 4 ^ (uintptr_t)o >> 9) % RECENT; }
 
-static void remember(PyObject *o, DlfDataType dt)
+static void keep_given(PyObject *o, DlfDataType dt)
 {
     PyObject *old = given[place_of(o)].given;
     given[place_of(o)].given = Py_NewRef(o);
@@ -150,7 +150,7 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
     if (known) {
         if (key_from(known, out))
             return -1;
-        remember(o, *out);
+        keep_given(o, *out);
         return 0;
     }
     if (is_name && PyErr_Occurred())
@@ -163,7 +163,7 @@ int dlf_dtype_arg(PyObject *o, DlfDataType *out)
     if (!bad && is_name && PyDict_Size(dtypes_by_name) < 256)
         bad = PyDict_SetItem(dtypes_by_name, o, dtype);
     if (!bad && dtype == o) /* one of ours is its own answer */
-        remember(o, *out);
+        keep_given(o, *out);
     Py_DECREF(dtype);
     return bad;
 }
