@@ -112,7 +112,7 @@ DlfStorage *dlf_storage_new(size_t size, int zeroed, void **data)
         return NULL;
     if (small && zeroed)
         memset(st, 0, CELL_BYTES);
-    *st = (DlfStorage){.refs = 1, .kind = DLF_END_INLINE, .size = size};
+    *st = (DlfStorage){.refs = 1, .kind = DLF_END_INLINE, .size = size, .discard = dlf_storage_discard};
     *data = (void *)(((uintptr_t)(st + 1) + DLF_ALIGNMENT - 1) & ~(uintptr_t)(DLF_ALIGNMENT - 1));
     count(line, &line->storages, 1);
     count(line, &line->bytes, (int64_t)size);
@@ -127,7 +127,7 @@ DlfStorage *dlf_storage_wrap(uint32_t kind, void *owner, uint64_t slot)
     DlfStorage *st = take(line, sizeof *st);
     if (!st)
         return NULL;
-    *st = (DlfStorage){.refs = 1, .kind = kind, .owner = owner, .slot = slot};
+    *st = (DlfStorage){.refs = 1, .kind = kind, .owner = owner, .slot = slot, .discard = dlf_storage_discard};
     count(line, &line->storages, 1);
     if (is_import(kind))
         count(line, &line->imports, 1);
@@ -158,7 +158,7 @@ void dlf_storage_finish(DlfStorage *st)
         dlf_delete_legacy(st->owner);
     else if (st->kind == DLF_END_VERSIONED)
         dlf_delete_versioned(st->owner);
-    dlf_storage_discard(st);
+    st->discard(st);
 }
 
 static void go_push(DlfStorage *st)

@@ -47,6 +47,7 @@ typedef struct DlfStorage {
     uint64_t slot;
     size_t size; /* bytes that dlferry allocated for the data; 0 for memory of others */
     struct DlfStorage *next; /* while it waits in a queue */
+    void (*discard)(struct DlfStorage *); /* dlf_storage_discard of the library that made it, whose ledger it is in */
 } DlfStorage;
 
 /* The live counts; a process that let go of everything shows zeros. */

@@ -17,10 +17,21 @@ func Run(f func() (string, error)) Outcome {
 	var answer string
 	var err error
 	if p := carry.Call(func() { answer, err = f() }, nil); p != nil {
-		return Outcome{dlpack.KindPanic, p.Error(), string(p.Stack)}
+		return Panicked(p)
 	}
+	return Ended(answer, err)
+}
+
+// Ended is the outcome of a function that returned.
+func Ended(answer string, err error) Outcome {
 	if err != nil {
 		return Outcome{Kind: dlpack.KindOf(err), Message: err.Error()}
 	}
 	return Outcome{Message: answer}
+}
+
+// Panicked is the outcome of a function that panicked with r, asked by the deferred function that recovered it.
+func Panicked(r any) Outcome {
+	p := carry.Of(r)
+	return Outcome{dlpack.KindPanic, p.Error(), string(p.Stack)}
 }

@@ -10,6 +10,11 @@
         abort();                                                \
     }
 
+MISSING(dlf_go_call_function)
+MISSING(PyCFunction_NewEx)
+MISSING(PySequence_Tuple)
+MISSING(PyUnicode_DecodeUTF8)
+MISSING(PyBytes_FromStringAndSize)
 MISSING(PyType_GetSlot)
 MISSING(PyType_GenericAlloc)
 MISSING(PyObject_ClearWeakRefs)

@@ -67,17 +67,27 @@ func dlf_go_call(frame *C.DlfFrame) {
 	}))
 }
 
-func invoke(frame *C.DlfFrame, ctx context.Context) pyext.Outcome {
-	return pyext.Run(func() (string, error) {
-		exchange.Drain()
-		return "", glue.Invoke(glue.Frame{
-			Function: int(frame.function),
-			In:       unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.in)), int(frame.n_in)),
-			Out:      unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.out)), int(frame.n_out)),
-			Scratch:  unsafe.Slice((*byte)(unsafe.Pointer(frame.scratch)), int(frame.scratch_size)),
-			Context:  ctx,
-		})
+// invoke is pyext.Run without its closures, which would be allocated in every call.
+func invoke(frame *C.DlfFrame, ctx context.Context) (o pyext.Outcome) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if r := recover(); r != nil {
+			o = pyext.Panicked(r)
+		}
+	}()
+	exchange.Drain()
+	err := glue.Invoke(glue.Frame{
+		Function: int(frame.function),
+		In:       unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.in)), int(frame.n_in)),
+		Out:      unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.out)), int(frame.n_out)),
+		Scratch:  unsafe.Slice((*byte)(unsafe.Pointer(frame.scratch)), int(frame.scratch_size)),
+		Context:  ctx,
 	})
+	returned = true
+	return pyext.Ended("", err)
 }
 
 func answer(frame *C.DlfFrame, o pyext.Outcome) {

@@ -2,7 +2,7 @@
 #include "core.h"
 
 /* Gives a managed tensor to a framework through its table. NULL after an error. */
-static PyObject *give(DlfManagedTensorVersioned *m, const DlfExchangeApi *api)
+PyObject *dlf_give(DlfManagedTensorVersioned *m, const DlfExchangeApi *api)
 {
     void *out = NULL;
     if (!m)
@@ -22,7 +22,7 @@ static PyObject *give(DlfManagedTensorVersioned *m, const DlfExchangeApi *api)
  * What every table takes. Frameworks with a table forget READ_ONLY and know no negative strides: the Python layer copies for them. And a table that
  * refuses a dtype leaves open who owns the tensor, so rarer dtypes go by capsule.
  */
-static int plain(const DlfTensor *t, uint64_t flags)
+int dlf_is_plain(const DlfTensor *t, uint64_t flags)
 {
     const DlfDataType dt = t->dtype;
     const int common = dt.code == DLF_CODE_INT || dt.code == DLF_CODE_BOOL || dt.code == DLF_CODE_FLOAT || dt.code == DLF_CODE_BFLOAT ||
@@ -46,7 +46,7 @@ static PyObject *by_hook(PyObject *x, PyObject *to, PyObject *copy)
 static PyObject *array_to_table(PyObject *x, const DlfExchangeApi *api, int is_torch, int *unable)
 {
     DlfArrayView v;
-    *unable = !dlf_numpy_read(x, &v) || !plain(&v.t, v.flags) || ((uintptr_t)v.t.data & (uintptr_t)(v.lay.element.align - 1));
+    *unable = !dlf_numpy_read(x, &v) || !dlf_is_plain(&v.t, v.flags) || ((uintptr_t)v.t.data & (uintptr_t)(v.lay.element.align - 1));
     if (*unable)
         return NULL;
     DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, x, 0);
@@ -58,7 +58,7 @@ static PyObject *array_to_table(PyObject *x, const DlfExchangeApi *api, int is_t
     dlf_storage_unref_attached(st);
     if (!m)
         PyErr_NoMemory();
-    return give(m, api);
+    return dlf_give(m, api);
 }
 
 static PyObject *to_table(PyObject *x, PyObject *to, const DlfExchangeApi *api, int traits, PyObject *copy_arg, int copy)
@@ -73,8 +73,8 @@ static PyObject *to_table(PyObject *x, PyObject *to, const DlfExchangeApi *api, 
         DlfTensorObject *t = dlf_open(x, "convert");
         if (!t)
             return NULL;
-        if (plain(&t->t, t->flags) && dlf_is_aligned(t))
-            return give(dlf_export(t, 0), api);
+        if (dlf_is_plain(&t->t, t->flags) && dlf_is_aligned(t))
+            return dlf_give(dlf_export(t, 0), api);
     }
     const int speaks = dlf_speaks_dlpack(x);
     if (speaks <= 0)
@@ -86,8 +86,8 @@ static PyObject *to_table(PyObject *x, PyObject *to, const DlfExchangeApi *api, 
     api = dlf_table_of((PyTypeObject *)to, &traits);
     if (traits < 0)
         out = NULL;
-    else if (api && api->managed_tensor_to_py_object_no_sync && plain(&t->t, t->flags))
-        out = give(dlf_export(t, 0), api);
+    else if (api && api->managed_tensor_to_py_object_no_sync && dlf_is_plain(&t->t, t->flags))
+        out = dlf_give(dlf_export(t, 0), api);
     else
         out = by_hook(&t->ob_base, to, copy_arg);
     Py_DECREF(t);
@@ -187,7 +187,7 @@ PyObject *dlf_to_framework(PyObject *self, PyObject *const *args, Py_ssize_t nar
     if (!api || !api->managed_tensor_to_py_object_no_sync)
         return dlf_raise(DLF_KIND_TYPE, "_to_framework: type, got one without an exchange table");
     DlfTensorObject *t = dlf_open(args[0], "convert");
-    return t ? give(dlf_export(t, 0), api) : NULL;
+    return t ? dlf_give(dlf_export(t, 0), api) : NULL;
 }
 
 PyObject *dlf_exchange_table(PyObject *self, PyObject *type)

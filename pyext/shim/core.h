@@ -23,7 +23,7 @@ int dlf_error_is_soft(void);
 
 /* --- args.c --- */
 
-#define DLF_MAX_ARGS 8
+#define DLF_MAX_ARGS 16
 typedef struct {
     const char *function;             /* for messages */
     const char *names[DLF_MAX_ARGS];  /* all parameters, NULL-terminated */
@@ -247,11 +247,78 @@ PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_exchange_table(PyObject *, PyObject *);
 
+PyObject *dlf_give(DlfManagedTensorVersioned *m, const DlfExchangeApi *api);
+/* Whether every table takes such a tensor. */
+int dlf_is_plain(const DlfTensor *t, uint64_t flags);
+
+/* --- call.c --- */
+
+#define DLF_CALL_NOGIL 1   /* the GIL is released around every call */
+#define DLF_CALL_GIL 2     /* never */
+#define DLF_CALL_CONTEXT 4 /* cancelled by Ctrl-C */
+#define DLF_CALL_LIKE_NONE 8
+#define DLF_CALL_GENERIC 16
+
+typedef struct {
+    char *name;
+    int kind; /* DLF_PARAM_* */
+    int bits; /* of numbers */
+    int nkeys;
+    uint32_t *keys;     /* dtypes of views, one for each instance */
+    PyObject *fallback; /* NULL: required */
+} DlfParam;
+
+/* A function of the Go library as Python sees it; the self of its PyCFunction. */
+typedef struct {
+    PyObject ob_base;
+    PyMethodDef def;
+    DlfSignature sig;
+    char *name, *doc;
+    uint32_t id, flags;
+    int nparams, nresults;
+    DlfParam params[DLF_MAX_PARAMS];
+    uint8_t results[DLF_MAX_RESULTS];
+} DlfFunction;
+
+int dlf_call_init_type(void);
+PyObject *dlf_function(PyObject *, PyObject *const *, Py_ssize_t);
+
+/* --- params.c --- */
+
+/* What an argument needs while the call runs. */
+typedef struct {
+    DlfArrayView view;
+    PyObject *held;
+    Py_buffer buffer;
+    void *memory;
+    DlfManagedTensorVersioned *foreign; /* not yet Go's */
+} DlfSlot;
+
+typedef struct {
+    const DlfFunction *f;
+    int owning;        /* the GIL will be released: nothing may be borrowed that another thread can end */
+    int instance;      /* of a generic function; -1: not chosen yet */
+    int64_t bytes;     /* of all views */
+    PyTypeObject *like; /* of the first tensor, borrowed; NULL: none */
+} DlfReading;
+
+/* Reads an argument. 0, or -1 with an error. The slot must be let go in both cases. */
+int dlf_read_param(DlfReading *r, int i, PyObject *x, DlfSlot *slot, DlfValue *out);
+void dlf_let_go(DlfSlot *slot);
+
+/* --- results.c --- */
+
+/* The results as Python objects; what the frame holds of them is given back, also on failure. */
+PyObject *dlf_results(const DlfFunction *f, DlfFrame *frame, PyTypeObject *like);
+void dlf_drop_results(const DlfFunction *f, DlfFrame *frame);
+
 /* --- golib.c --- */
 
 int dlf_golib_init(void);
 /* Crosses into Go once. 0: frame answered (frame->status may still refuse); -1: Go cannot run here, with RuntimeError. */
 int dlf_go_call(DlfFrame *frame);
+/* The same for functions. release: without the GIL. interruptible: on a goroutine that Ctrl-C cancels; -1 also for the error that a signal raised. */
+int dlf_go_call_function(DlfFrame *frame, int release, int interruptible);
 /* Whether a call would work, or at least be tried. */
 int dlf_go_usable(void);
 void dlf_raise_frame(const char *function, DlfFrame *frame);

@@ -211,6 +211,48 @@ int dlf_go_call(DlfFrame *frame)
     return 0;
 }
 
+/* Steps of a tenth of a second, with a look for signals in between. A call that is cancelled is waited for all the same: its arguments are in use. */
+static int call_interruptibly(DlfFrame *frame)
+{
+    PyObject *interrupt = NULL;
+    frame->op = DLF_OP_START;
+    go_call(frame);
+    do {
+        frame->op = DLF_OP_WAIT;
+        PyThreadState *ts = PyEval_SaveThread();
+        go_call(frame);
+        PyEval_RestoreThread(ts);
+        if (!frame->pending || interrupt || !PyErr_CheckSignals())
+            continue;
+        interrupt = dlf_take_error();
+        frame->op = DLF_OP_CANCEL;
+        go_call(frame);
+    } while (frame->pending);
+    if (!interrupt)
+        return 0;
+    if (frame->status == DLF_KIND_OK)
+        frame->status = DLF_KIND_VALUE;
+    free(frame->message);
+    free(frame->stack);
+    frame->message = frame->stack = NULL;
+    dlf_set_error(interrupt, NULL);
+    return -1;
+}
+
+int dlf_go_call_function(DlfFrame *frame, int release, int interruptible)
+{
+    if (ensure())
+        return -1;
+    frame->threads = thread_limit();
+    if (interruptible)
+        return call_interruptibly(frame);
+    PyThreadState *ts = release ? PyEval_SaveThread() : NULL;
+    go_call(frame);
+    if (ts)
+        PyEval_RestoreThread(ts);
+    return 0;
+}
+
 void dlf_raise_frame(const char *function, DlfFrame *frame)
 {
     const char *message = frame->message ? frame->message : "no reason given";

@@ -82,6 +82,7 @@ static PyMethodDef methods[] = {
     {"_to_framework", FAST(dlf_to_framework), METH_FASTCALL, NULL},
     {"_speaks_dlpack", dlf_speaks, METH_O, NULL},
     {"_exchange_table", dlf_exchange_table, METH_O, NULL},
+    {"_function", FAST(dlf_function), METH_FASTCALL, NULL},
     {"_torch_layout_known", dlf_torch_known, METH_NOARGS, NULL},
     {"_go_info", dlf_go_info, METH_NOARGS, NULL},
     {"_go_state", dlf_go_state, METH_NOARGS, NULL},
@@ -107,7 +108,7 @@ static int register_exit(PyObject *module)
 static int set_up(PyObject *module)
 {
     *(void **)&dlf_vectorcall_method = dlsym(RTLD_DEFAULT, "PyObject_VectorcallMethod");
-    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_table_install() || register_exit(module) ? -1 : 0;
+    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_call_init_type() || dlf_table_install() || register_exit(module) ? -1 : 0;
 }
 
 static int exec(PyObject *module)

@@ -160,6 +160,10 @@ DLF_PY PyObject *PyExc_TypeError;
 DLF_PY PyObject *PyExc_ValueError;
 
 DLF_PY void _Py_Dealloc(PyObject *);
+DLF_PY PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
+DLF_PY PyObject *PySequence_Tuple(PyObject *);
+DLF_PY PyObject *PyBytes_FromStringAndSize(const char *, Py_ssize_t);
+DLF_PY PyObject *PyUnicode_DecodeUTF8(const char *, Py_ssize_t, const char *);
 DLF_PY int PyType_IsSubtype(PyTypeObject *, PyTypeObject *);
 DLF_PY PyObject *PyType_FromSpec(PyType_Spec *);
 DLF_PY void *PyType_GetSlot(PyTypeObject *, int);
@@ -283,6 +287,12 @@ static inline void Py_XDECREF(void *o)
         Py_DECREF(o);
 }
 
+static inline void Py_XINCREF(void *o)
+{
+    if (o)
+        Py_INCREF(o);
+}
+
 static inline PyObject *Py_NewRef(void *o)
 {
     Py_INCREF(o);
@@ -291,6 +301,7 @@ static inline PyObject *Py_NewRef(void *o)
 
 #define PyType_FLAG_HEAPTYPE (1UL << 9)
 #define PyType_FLAG_LONG (1UL << 24)
+#define PyType_FLAG_LIST (1UL << 25)
 #define PyType_FLAG_TUPLE (1UL << 26)
 #define PyType_FLAG_UNICODE (1UL << 28)
 #define PyType_FLAG_TYPE (1UL << 31)

@@ -30,11 +30,11 @@ static void end(DlfStorage *st)
 {
     if (st->kind == DLF_END_PYOBJECT) {
         PyObject *owner = st->owner;
-        dlf_storage_discard(st);
+        st->discard(st);
         Py_DECREF(owner);
     } else if (st->kind == DLF_END_PYBUFFER) {
         Py_buffer *view = st->owner;
-        dlf_storage_discard(st);
+        st->discard(st);
         PyBuffer_Release(view);
         free(view);
     } else {

@@ -25,6 +25,14 @@ func (p *Panic) Unwrap() error {
 // ErrGoexit is the value of a Panic for a function that ended its goroutine by runtime.Goexit.
 var ErrGoexit = errors.New("runtime.Goexit was called")
 
+// Of is what recover gave, which is not nil, with the stack of the deferred function that asks.
+func Of(r any) *Panic {
+	if p, ok := r.(*Panic); ok {
+		return p
+	}
+	return &Panic{r, debug.Stack()}
+}
+
 // Call calls f and returns nil, or what f panicked with. A Panic that passes through keeps its first stack.
 //
 // A Goexit of f cannot be stopped: it ends the calling goroutine, after exited (when not nil) was called with what to report.
@@ -34,15 +42,11 @@ func Call(f func(), exited func(*Panic)) (p *Panic) {
 		if returned {
 			return
 		}
-		switch r := recover().(type) {
-		case nil: // panic(nil) is a *runtime.PanicNilError
-			if exited != nil {
-				exited(&Panic{ErrGoexit, debug.Stack()})
-			}
-		case *Panic:
-			p = r
-		default:
-			p = &Panic{r, debug.Stack()}
+		r := recover()
+		if r != nil {
+			p = Of(r)
+		} else if exited != nil { // panic(nil) is a *runtime.PanicNilError
+			exited(&Panic{ErrGoexit, debug.Stack()})
 		}
 	}()
 	f()
