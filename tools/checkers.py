@@ -34,6 +34,7 @@ def variants() -> None:
 def pure_go(env: dict[str, str]) -> None:
     packages = tuple(f"./{name}/..." for name in ("dlpack", "streams") if (ROOT / name).is_dir())
     go_test("Go tests without cgo", [], {**env, "CGO_ENABLED": "0"}, packages=packages)
+    go_test("Go tests of the kernels without assembly", ["-tags=purego"], {**env, "CGO_ENABLED": "0"}, packages=("./internal/kernel/...",))
 
 
 def go_checkers(tools: toolchain.Toolchain, env: dict[str, str]) -> None:

@@ -65,6 +65,12 @@ func int64OfFloat32(dst, src unsafe.Pointer, n int64) int64
 //go:noescape
 func int64OfFloat64(dst, src unsafe.Pointer, n int64) int64
 
+//go:noescape
+func float32OfInt64(dst, src unsafe.Pointer, n int64) int64
+
+//go:noescape
+func float64OfInt64(dst, src unsafe.Pointer, n int64) int64
+
 // vectorCast is the assembly for a cast of adjacent elements, or nil.
 func vectorCast(to, from dlpack.DataType) vector {
 	if !simd {
@@ -96,6 +102,8 @@ var vectorCasts = map[pair]vector{
 	{dlpack.DTypeUint32, dlpack.DTypeUint64}:    int32OfInt64,
 	{dlpack.DTypeInt32, dlpack.DTypeFloat32}:    int32OfFloat32,
 	{dlpack.DTypeUint32, dlpack.DTypeFloat32}:   int32OfFloat32,
+	{dlpack.DTypeFloat32, dlpack.DTypeInt64}:    float32OfInt64,
+	{dlpack.DTypeFloat64, dlpack.DTypeInt64}:    float64OfInt64,
 	{dlpack.DTypeInt64, dlpack.DTypeFloat32}:    int64OfFloat32,
 	{dlpack.DTypeInt64, dlpack.DTypeFloat64}:    int64OfFloat64,
 	{dlpack.DTypeInt8, dlpack.DTypeFloat32}:     int8OfFloat32,

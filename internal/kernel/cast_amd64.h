@@ -11,6 +11,9 @@
 	ADDQ $dstBytes, DI \
 	SUBQ $32, CX
 
+// AHEAD asks for a line of src well before its turn: the processor itself does not look beyond the end of a page.
+#define AHEAD(at) PREFETCHT0 (1024+at)(SI)
+
 #define DONE \
 	MOVQ n+16(FP), AX  \
 	SUBQ CX, AX        \

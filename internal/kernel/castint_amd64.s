@@ -14,6 +14,8 @@ TEXT ·float64OfFloat32(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	DOUBLE(VCVTPS2PD, 0)
 	DOUBLE(VCVTPS2PD, 32)
 	DOUBLE(VCVTPS2PD, 64)
@@ -27,6 +29,8 @@ TEXT ·float64OfInt32(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	DOUBLE(VCVTDQ2PD, 0)
 	DOUBLE(VCVTDQ2PD, 32)
 	DOUBLE(VCVTDQ2PD, 64)
@@ -40,6 +44,8 @@ TEXT ·int64OfInt32(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	DOUBLE(VPMOVSXDQ, 0)
 	DOUBLE(VPMOVSXDQ, 32)
 	DOUBLE(VPMOVSXDQ, 64)
@@ -53,6 +59,8 @@ TEXT ·int64OfUint32(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	DOUBLE(VPMOVZXDQ, 0)
 	DOUBLE(VPMOVZXDQ, 32)
 	DOUBLE(VPMOVZXDQ, 64)
@@ -72,6 +80,10 @@ TEXT ·int32OfInt64(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
+	AHEAD(128)
+	AHEAD(192)
 	LOWER(0)
 	LOWER(32)
 	LOWER(64)
@@ -102,6 +114,8 @@ TEXT ·int32OfFloat32(SB), NOSPLIT, $0-32
 	BROADCAST(0x80000000, X8, Y8)
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	TRUNCATE(leave)
 	STORE128
 	NEXT(128, 128)
@@ -120,6 +134,8 @@ TEXT ·int8OfFloat32(SB), NOSPLIT, $0-32
 	VPMOVZXBD X10, Y10
 
 loop:
+	AHEAD(0)
+	AHEAD(64)
 	TRUNCATE(leave)
 	VPAND     Y9, Y0, Y0
 	VPAND     Y9, Y1, Y1
@@ -143,6 +159,7 @@ TEXT ·int64OfFloat32(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
 	CVTTSS2SQ (SI), AX
 	CVTTSS2SQ 4(SI), BX
 	CVTTSS2SQ 8(SI), R8
@@ -162,6 +179,7 @@ TEXT ·int64OfFloat64(SB), NOSPLIT, $0-32
 	ARGS
 
 loop:
+	AHEAD(0)
 	CVTTSD2SQ (SI), AX
 	CVTTSD2SQ 8(SI), BX
 	CVTTSD2SQ 16(SI), R8
@@ -174,4 +192,47 @@ loop:
 	ADDQ      $32, DI
 	SUBQ      $4, CX
 	JG        loop
+	DONE
+
+// FROM64 is given a register of zeros, so that a conversion does not wait for the one before.
+#define FROM64(CONVERT) \
+	CONVERT (SI), X4, X0    \
+	CONVERT 8(SI), X4, X1   \
+	CONVERT 16(SI), X4, X2  \
+	CONVERT 24(SI), X4, X3
+
+// func float32OfInt64(dst, src unsafe.Pointer, n int64) int64
+TEXT ·float32OfInt64(SB), NOSPLIT, $0-32
+	ARGS
+	VPXOR X4, X4, X4
+
+loop:
+	AHEAD(0)
+	FROM64(VCVTSI2SSQ)
+	VMOVSS X0, (DI)
+	VMOVSS X1, 4(DI)
+	VMOVSS X2, 8(DI)
+	VMOVSS X3, 12(DI)
+	ADDQ   $32, SI
+	ADDQ   $16, DI
+	SUBQ   $4, CX
+	JG     loop
+	DONE
+
+// func float64OfInt64(dst, src unsafe.Pointer, n int64) int64
+TEXT ·float64OfInt64(SB), NOSPLIT, $0-32
+	ARGS
+	VPXOR X4, X4, X4
+
+loop:
+	AHEAD(0)
+	FROM64(VCVTSI2SDQ)
+	VMOVSD X0, (DI)
+	VMOVSD X1, 8(DI)
+	VMOVSD X2, 16(DI)
+	VMOVSD X3, 24(DI)
+	ADDQ   $32, SI
+	ADDQ   $32, DI
+	SUBQ   $4, CX
+	JG     loop
 	DONE

@@ -117,14 +117,20 @@ func integerRow[D dlpack.Integer](from dlpack.DataType) row {
 }
 
 func convert[D, S dlpack.Real](dst, src unsafe.Pointer, a axis) {
-	for k := range a.n {
-		*(*D)(unsafe.Add(dst, k*a.dst)) = D(*(*S)(unsafe.Add(src, k*a.src)))
+	d, s := int64(0), int64(0)
+	for range a.n {
+		*(*D)(unsafe.Add(dst, d)) = D(*(*S)(unsafe.Add(src, s)))
+		d += a.dst
+		s += a.src
 	}
 }
 
 func truncateAll[D dlpack.Integer, S dlpack.Float](dst, src unsafe.Pointer, a axis) {
-	for k := range a.n {
-		*(*D)(unsafe.Add(dst, k*a.dst)) = D(truncate(float64(*(*S)(unsafe.Add(src, k*a.src)))))
+	d, s := int64(0), int64(0)
+	for range a.n {
+		*(*D)(unsafe.Add(dst, d)) = D(truncate(float64(*(*S)(unsafe.Add(src, s)))))
+		d += a.dst
+		s += a.src
 	}
 }
 

@@ -29,6 +29,9 @@
 	VMOVDQU     offset(SI), xmm             \
 	VINSERTI128 $1, high(SI), ymm, ymm
 
+// AHEAD asks for a line well before its turn: the processor itself does not look beyond the end of a page.
+#define AHEAD(at) PREFETCHT0 (1024+at)(SI)
+
 #define JOINARGS \
 	MOVQ dst+0(FP), DI      \
 	MOVQ src+8(FP), SI      \
@@ -46,6 +49,7 @@ TEXT ·split2(SB), NOSPLIT, $0-48
 	SPLITARGS
 
 group:
+	AHEAD(0)
 	LOADPIXELS(0, 32, X0, Y0)
 	LOADPIXELS(16, 48, X1, Y1)
 	CHANNELS
@@ -70,6 +74,8 @@ TEXT ·split3(SB), NOSPLIT, $0-48
 	SPLITARGS
 
 group:
+	AHEAD(0)
+	AHEAD(64)
 	LOADPIXELS(0, 48, X0, Y0)
 	LOADPIXELS(16, 64, X1, Y1)
 	LOADPIXELS(32, 80, X2, Y2)
@@ -96,6 +102,8 @@ TEXT ·split4(SB), NOSPLIT, $0-48
 	SPLITARGS
 
 group:
+	AHEAD(0)
+	AHEAD(64)
 	LOADPIXELS(0, 64, X0, Y0)
 	LOADPIXELS(16, 80, X1, Y1)
 	LOADPIXELS(32, 96, X2, Y2)
@@ -124,6 +132,8 @@ TEXT ·join2(SB), NOSPLIT, $0-40
 	JOINARGS
 
 group:
+	AHEAD(0)
+	PREFETCHT0 1024(SI)(R9*1)
 	VMOVDQU (SI), Y0
 	VMOVDQU (SI)(R9*1), Y1
 	FIRST(0, Y0)
@@ -144,6 +154,9 @@ TEXT ·join3(SB), NOSPLIT, $0-40
 	JOINARGS
 
 group:
+	AHEAD(0)
+	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT0 1024(SI)(R9*2)
 	VMOVDQU (SI), Y0
 	VMOVDQU (SI)(R9*1), Y1
 	VMOVDQU (SI)(R9*2), Y2
@@ -171,6 +184,10 @@ TEXT ·join4(SB), NOSPLIT, $0-40
 	JOINARGS
 
 group:
+	AHEAD(0)
+	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT0 1024(SI)(R9*2)
+	PREFETCHT0 1024(SI)(R10*1)
 	VMOVDQU (SI), Y0
 	VMOVDQU (SI)(R9*1), Y1
 	VMOVDQU (SI)(R9*2), Y2
