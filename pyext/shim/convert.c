@@ -148,6 +148,19 @@ static PyObject *to_numpy(PyObject *x, PyObject *to, PyObject *copy_arg, int cop
     return out;
 }
 
+/* Name -> tensor type, of libraries that have a short way here; filled by the Python layer when it first resolves a name. */
+static PyObject *named;
+
+PyObject *dlf_name_target(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    (void)self;
+    if (nargs != 2 || Py_TYPE(args[0]) != &PyUnicode_Type || !dlf_py_has(args[1], PyType_FLAG_TYPE))
+        return dlf_raise(DLF_KIND_TYPE, "_name_target: want a str and a type");
+    if ((!named && !(named = PyDict_New())) || PyDict_SetItem(named, args[0], args[1]))
+        return NULL;
+    return Py_NewRef(Py_None);
+}
+
 PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
@@ -163,6 +176,13 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     if (copy == -2)
         return NULL;
     PyObject *x = a[0], *to = a[1];
+    if (named && Py_TYPE(to) == &PyUnicode_Type) {
+        PyObject *type = PyDict_GetItemWithError(named, to);
+        if (type)
+            to = type;
+        else if (PyErr_Occurred())
+            return NULL;
+    }
     if (dlf_py_has(to, PyType_FLAG_TYPE) && copy != 1) {
         const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &traits);
         if (traits < 0)

@@ -244,6 +244,7 @@ PyObject *dlf_numpy_make(const DlfTensor *t, int64_t itemsize, uint64_t flags, P
 /* --- convert.c --- */
 
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+PyObject *dlf_name_target(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_exchange_table(PyObject *, PyObject *);
 

@@ -79,6 +79,7 @@ static PyMethodDef methods[] = {
     {"_fill", FAST(dlf_fill), METH_FASTCALL, NULL},
     {"_cast", FAST(dlf_cast), METH_FASTCALL, NULL},
     {"_from_values", FAST(dlf_from_values), METH_FASTCALL, NULL},
+    {"_name_target", FAST(dlf_name_target), METH_FASTCALL, NULL},
     {"_to_framework", FAST(dlf_to_framework), METH_FASTCALL, NULL},
     {"_speaks_dlpack", dlf_speaks, METH_O, NULL},
     {"_exchange_table", dlf_exchange_table, METH_O, NULL},

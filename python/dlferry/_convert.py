@@ -305,6 +305,8 @@ def _resolve(to: Any) -> tuple[_Target, Any, Any]:
             found = _resolve_type(to) if isinstance(to, type) else _resolve_name(str(to))
             if found[0] in _TARGETS.values() and found[0].module != "dlferry":
                 _resolved[to] = found
+                if type(to) is str and found[0].module in ("numpy", "torch"):
+                    _core._name_target(to, found[2])
         return found
     if type(to) is type(sys):
         return _resolve_name(to.__name__)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from . import _core, _view
 from ._core import Tensor
 from ._device import device as _device
@@ -268,18 +266,7 @@ def numpy(self: Tensor, /) -> Any:
     ImportError
         When NumPy is not installed.
     """
-    global _numpy_from_dlpack
-    if _numpy_from_dlpack is not None:
-        try:
-            return _numpy_from_dlpack(self)
-        except (BufferError, RuntimeError):
-            pass  # the slow way says what to do instead
-    array = _core.convert(self, "numpy")
-    _numpy_from_dlpack = sys.modules["numpy"].from_dlpack
-    return array
-
-
-_numpy_from_dlpack: Any = None  # once NumPy is loaded
+    return _core.convert(self, "numpy")
 
 
 def torch(self: Tensor, /) -> Any:
