@@ -42,7 +42,7 @@ func paramKind(t types.Type) (kind api.Kind, elem types.Type, wrong refusal) {
 		return sliceParam(t, u)
 	}
 	if _, ok := t.(*types.TypeParam); ok {
-		return scalarOfT, nil, wrong
+		return scalarOfT, t, wrong
 	}
 	return 0, nil, unsupported(t, "parameter")
 }

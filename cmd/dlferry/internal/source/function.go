@@ -52,6 +52,7 @@ func (r *reader) function(decl *ast.FuncDecl, ds []directive) *api.Function {
 		return nil
 	case !decl.Name.IsExported():
 		r.add(decl.Name.Pos(), decl.Name.Name+" is not exported in Go", "name it %s", exportedName(decl.Name.Name))
+		return nil
 	}
 	r.name(f, decl.Name.Pos())
 	s := &signature{reader: r, decl: decl, sig: object.Signature(), f: f}

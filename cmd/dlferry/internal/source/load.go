@@ -84,8 +84,15 @@ func samePackage(p *packages.Package, dir string) bool {
 
 func compileErrors(loaded []*packages.Package) error {
 	var out CompileErrors
+	listed := false
+	packages.Visit(loaded, nil, func(p *packages.Package) {
+		listed = listed || slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.ListError })
+	})
 	packages.Visit(loaded, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
+			if listed && e.Kind == packages.TypeError {
+				continue // follows from what the go command says
+			}
 			line := e.Error()
 			if file, rest, ok := strings.Cut(e.Pos, ":"); ok && filepath.IsAbs(file) {
 				line = place(token.Position{Filename: file}) + ":" + rest + ": " + e.Msg

@@ -31,6 +31,7 @@ type goParam struct {
 }
 
 func (s *signature) read(typeWords []word) {
+	before := len(s.found)
 	if !s.generic(typeWords) {
 		return
 	}
@@ -66,7 +67,7 @@ func (s *signature) read(typeWords []word) {
 	if n := len(s.f.Results); n > api.MaxResults {
 		s.add(s.decl.Type.Results.Pos(), fmt.Sprintf("%d results", n), "write at most %d, the error not counted: put numbers that belong together into a slice", api.MaxResults)
 	}
-	if s.typeParam != nil && !s.chosen && s.err() == nil {
+	if s.typeParam != nil && !s.chosen && len(s.found) == before {
 		s.add(s.decl.Name.Pos(), fmt.Sprintf("no tensor parameter says which %s is meant", s.typeParam.Obj().Name()),
 			"take a dlpack.View[%[1]s], a dlpack.MutView[%[1]s] or a []dlpack.View[%[1]s]", s.typeParam.Obj().Name())
 	}
