@@ -2,6 +2,7 @@
 package python
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func Files(packages []*api.Package, version string) map[string]string {
 		files[p.Name+".pyi"] = stub(p, false)
 		names = append(names, p.Name)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, compareNames)
 	imports := ""
 	stubImports := ""
 	for _, name := range names {
@@ -60,8 +61,48 @@ func exported(p *api.Package) []string {
 	for _, f := range p.Functions {
 		names = append(names, f.Name)
 	}
-	slices.Sort(names)
+	slices.SortFunc(names, compareNames)
 	return names
+}
+
+// compareNames orders as isort and ruff do: CONSTANTS, Classes, the rest, and numbers in names by their value.
+func compareNames(a, b string) int {
+	class := func(name string) int {
+		switch {
+		case len(name) > 1 && strings.ToUpper(name) == name:
+			return 0
+		case strings.ToUpper(name[:1]) == name[:1]:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(class(a), class(b)), natural(a, b), strings.Compare(a, b))
+}
+
+func natural(a, b string) int {
+	digits := func(s string) int {
+		n := 0
+		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+		return n
+	}
+	for a != "" && b != "" {
+		n, m := digits(a), digits(b)
+		if n > 0 && m > 0 {
+			x, y := strings.TrimLeft(a[:n], "0"), strings.TrimLeft(b[:m], "0")
+			if order := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); order != 0 {
+				return order
+			}
+			a, b = a[n:], b[m:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // docstring is a text between triple quotes, each line behind the indent.

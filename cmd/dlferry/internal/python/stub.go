@@ -117,7 +117,7 @@ func stub(p *api.Package, top bool) string {
 	}
 	out.WriteString("\n")
 	if tensors {
-		out.WriteString(protocol + "\n")
+		out.WriteString(strings.ReplaceAll(protocol, "tuple[Any, int]", t.text("tuple[Any, int]")) + "\n")
 	}
 	return out.String() + text
 }

@@ -62,7 +62,7 @@ func check(name string) error {
 		return fmt.Errorf("%s means something else in Go or in dlferry; write another name", name)
 	}
 	if i := strings.LastIndexByte(name, '_'); i >= 0 && slices.Contains(ending, name[i+1:]) {
-		return fmt.Errorf("Go reads a file %s.go only for %s; write a name that does not end in %s", name, name[i+1:], name[i:])
+		return fmt.Errorf("a file %s.go is read only for %s; write a name that does not end in %s", name, name[i+1:], name[i:])
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func Load(dirs []string, options Options) ([]*api.Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the Go packages: %w", err)
 	}
-	if err := compileErrors(loaded); err != nil {
+	if err := compileErrors(loaded, options.Root); err != nil {
 		return nil, err
 	}
 	ps := &problems{fset: fset}
@@ -82,25 +82,40 @@ func samePackage(p *packages.Package, dir string) bool {
 	return len(p.GoFiles) > 0 && filepath.Dir(p.GoFiles[0]) == dir
 }
 
-func compileErrors(loaded []*packages.Package) error {
+// compileErrors gathers what the go command and the type checker say.
+func compileErrors(loaded []*packages.Package, root string) error {
 	var out CompileErrors
-	listed := false
+	add := func(line string) {
+		if !slices.Contains(out, line) {
+			out = append(out, line)
+		}
+	}
+	fromGo := false
 	packages.Visit(loaded, nil, func(p *packages.Package) {
-		listed = listed || slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.ListError })
+		fromGo = fromGo || slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.ListError && !isCompilerOutput(e) })
 	})
 	packages.Visit(loaded, nil, func(p *packages.Package) {
+		typed := slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.TypeError })
+		printed := slices.ContainsFunc(p.Errors, isCompilerOutput)
+		if slices.ContainsFunc(p.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError }) && printed {
+			typed = false // of a file that is not whole: the compiler says it better
+		}
 		for _, e := range p.Errors {
-			if listed && e.Kind == packages.TypeError {
-				continue // follows from what the go command says
-			}
-			line := e.Error()
-			if file, rest, ok := strings.Cut(e.Pos, ":"); ok && filepath.IsAbs(file) {
-				line = place(token.Position{Filename: file}) + ":" + rest + ": " + e.Msg
-			} else if e.Pos == "" || e.Pos == "-" {
-				line = e.Msg
-			}
-			if !slices.Contains(out, line) {
-				out = append(out, line)
+			switch {
+			case e.Kind == packages.TypeError && fromGo, e.Kind != packages.ListError && printed && !typed:
+				// It follows from what the go command says, or the compiler says it.
+			case isCompilerOutput(e) && typed:
+				// The type checker says the same.
+			case isCompilerOutput(e):
+				for line := range strings.Lines(e.Msg) {
+					if line = strings.TrimRight(line, "\n"); line != "" && line[0] != '#' {
+						add(placed(line, root))
+					}
+				}
+			case e.Pos == "" || e.Pos == "-":
+				add(e.Msg)
+			default:
+				add(placed(e.Error(), root))
 			}
 		}
 	})
@@ -108,6 +123,23 @@ func compileErrors(loaded []*packages.Package) error {
 		return nil
 	}
 	return out
+}
+
+// isCompilerOutput says whether an error is all that the compiler printed for a package.
+func isCompilerOutput(e packages.Error) bool {
+	return e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# ")
+}
+
+// placed is a line file:line:col: message with the file as the user would name it.
+func placed(line, root string) string {
+	file, rest, ok := strings.Cut(line, ":")
+	if !ok || !strings.HasSuffix(file, ".go") {
+		return line
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(root, file)
+	}
+	return place(token.Position{Filename: file}) + ":" + rest
 }
 
 // reader reads a package.

@@ -119,9 +119,6 @@ func archive(files []File) ([]byte, error) {
 		if f.Executable {
 			header.SetMode(0o755)
 		}
-		// The old form of the time alone: the extended one that Modified adds is of no use in 1980.
-		header.ModifiedDate, header.ModifiedTime = 1<<5|1, 0 //nolint:staticcheck
-		header.Modified = time.Time{}
 		member, err := z.CreateHeader(header)
 		if err != nil {
 			return nil, err
