@@ -37,6 +37,16 @@ func (b *builder) write() (string, error) {
 	if w.Metadata, w.Licenses, err = b.project.Metadata(); err != nil {
 		return "", err
 	}
+	if !b.o.editable {
+		linked, missing, err := b.job.Licenses()
+		if err != nil {
+			return "", err
+		}
+		for _, name := range missing {
+			b.warn("the module %s carries no licence; ask its authors before you pass the wheel on", name)
+		}
+		w.ThirdParty = linked
+	}
 	out := b.o.out
 	if out == "" {
 		out = filepath.Join(b.project.Dir, "dist")

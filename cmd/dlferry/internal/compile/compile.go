@@ -45,15 +45,14 @@ func (j *Job) Library() error {
 	if err != nil {
 		return err
 	}
-	overlayFile := filepath.Join(j.Work, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o644); err != nil {
+	if err := os.WriteFile(j.overlayFile(), overlay, 0o644); err != nil {
 		return err
 	}
 	exports, err := j.exports()
 	if err != nil {
 		return err
 	}
-	args := []string{"build", "-overlay=" + overlayFile}
+	args := []string{"build", "-overlay=" + j.overlayFile()}
 	args = append(args, j.Module.Flags...)
 	args = append(args, Flags(j.Runtime)...)
 	args = append(args, "-buildmode=c-shared", "-ldflags=-s -w -buildid= -extldflags=-Wl,--version-script="+exports, "-o", j.Output, "./"+GlueFolder)
@@ -70,6 +69,8 @@ func (j *Job) Library() error {
 	}
 	return nil
 }
+
+func (j *Job) overlayFile() string { return filepath.Join(j.Work, "overlay.json") }
 
 // exports copies the list of exports to a path without blanks, which Go's linker can pass on.
 func (j *Job) exports() (string, error) {

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"go/types"
+	"strings"
 
 	"github.com/dlferry/dlferry/cmd/dlferry/internal/api"
 )
@@ -161,8 +162,12 @@ func unsupported(t types.Type, what string) refusal {
 	case *types.Struct:
 		instead = "write its fields one by one"
 	case *types.Pointer:
-		instead = fmt.Sprintf("write %s without the *", short(u.Elem()))
-		if _, ok := u.Elem().Underlying().(*types.Struct); ok {
+		instead = fmt.Sprintf("write %s without the *", strings.TrimLeft(short(u.Elem()), "*"))
+		_, isStruct := u.Elem().Underlying().(*types.Struct)
+		switch name, _ := viewElem(u.Elem()); {
+		case types.Implements(t, types.Universe.Lookup("error").Type().Underlying().(*types.Interface)):
+			instead = "write error, as the last result"
+		case isStruct && name == "" && !isNamed(u.Elem(), dlpackPath, "AnyView"):
 			instead = "write the fields one by one: struct types do not become Python classes yet"
 		}
 	case *types.Array:

@@ -7,6 +7,8 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dlferry/dlferry/cmd/dlferry/internal/api"
 )
@@ -46,12 +48,12 @@ func (r *reader) function(decl *ast.FuncDecl, ds []directive) *api.Function {
 	object, _ := r.pkg.TypesInfo.Defs[decl.Name].(*types.Func)
 	switch {
 	case object == nil:
-		return nil // a function named _, which nothing can call, or one that did not compile
+		return nil // it did not compile
 	case decl.Recv != nil:
 		r.add(decl.Name.Pos(), "a method can't be exported yet", "write a function that takes what the method needs")
 		return nil
 	case !decl.Name.IsExported():
-		r.add(decl.Name.Pos(), decl.Name.Name+" is not exported in Go", "name it %s", exportedName(decl.Name.Name))
+		r.add(decl.Name.Pos(), decl.Name.Name+" is not exported in Go", "%s", exportedName(decl.Name.Name))
 		return nil
 	}
 	r.name(f, decl.Name.Pos())
@@ -64,12 +66,14 @@ func (r *reader) function(decl *ast.FuncDecl, ds []directive) *api.Function {
 	return f
 }
 
+// exportedName says what to do about a name that Go does not export.
 func exportedName(name string) string {
 	name = strings.TrimLeft(name, "_")
 	if name == "" {
-		return "it with a capital letter first"
+		return "give it a name with a capital letter first"
 	}
-	return strings.ToUpper(name[:1]) + name[1:]
+	first, size := utf8.DecodeRuneInString(name)
+	return "name it " + string(unicode.ToUpper(first)) + name[size:]
 }
 
 // options reads an export directive; the words that are no options are type arguments.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"regexp"
 	"strings"
 
 	"github.com/dlferry/dlferry/cmd/dlferry/internal/api"
-	"github.com/dlferry/dlferry/cmd/dlferry/internal/gomod"
 )
 
 // generic reads the type arguments of a directive. It says whether the parameters can be looked at.
@@ -85,7 +85,9 @@ func (s *signature) instance(w word) (types.Type, refusal) {
 }
 
 // reason is the text of an error of go/types, without import paths.
-func reason(err error) string { return strings.ReplaceAll(err.Error(), gomod.Path+"/", "") }
+func reason(err error) string { return importPath.ReplaceAllString(err.Error(), "") }
+
+var importPath = regexp.MustCompile(`[\w.~-]+/([\w.~-]+/)*`)
 
 // typeNamed is the type that a word means where the function stands.
 func (s *signature) typeNamed(w word) (types.Type, error) {

@@ -168,7 +168,7 @@ func (s *signature) goType(pos token.Pos, t types.Type) (api.GoType, bool) {
 			return api.GoType{Name: object.Name()}, true
 		}
 		if !object.Exported() {
-			s.add(pos, "the type "+object.Name()+" is not exported in Go", "name it %s, or write %s", exportedName(object.Name()), short(t.Underlying()))
+			s.add(pos, "the type "+object.Name()+" is not exported in Go", "%s, or write %s", exportedName(object.Name()), short(t.Underlying()))
 			return api.GoType{}, false
 		}
 		return api.GoType{Path: object.Pkg().Path(), Name: object.Name()}, true

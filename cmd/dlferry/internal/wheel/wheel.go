@@ -36,6 +36,7 @@ type Wheel struct {
 	Metadata    string
 	EntryPoints string
 	Licenses    map[string][]byte
+	ThirdParty  string // the licences of what the library is linked with
 	Files       []File
 }
 
@@ -76,6 +77,9 @@ func (w *Wheel) bytes() ([]byte, error) {
 	}
 	if w.EntryPoints != "" {
 		own = append(own, File{Name: info + "entry_points.txt", Data: []byte(w.EntryPoints)})
+	}
+	if w.ThirdParty != "" {
+		own = append(own, File{Name: info + "THIRD_PARTY_LICENSES.txt", Data: []byte(w.ThirdParty)})
 	}
 	for name, data := range w.Licenses {
 		own = append(own, File{Name: info + "licenses/" + name, Data: data})

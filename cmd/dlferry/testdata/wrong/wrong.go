@@ -150,3 +150,21 @@ func ÄÖ() {}
 
 //dlferry:export
 func Errs(e error, n Of[int]) ([]*exchange.Foreign, [][]int, []mode) { return nil, nil, nil }
+
+type failure struct{}
+
+func (*failure) Error() string { return "" }
+
+//dlferry:export
+func Pointers(v *dlpack.View[int8], p **int, s *Boxed) *failure { return nil }
+
+//dlferry:export
+func _(c chan int) {}
+
+//dlferry:export byte
+func Reason[T dlpack.Float](x dlpack.View[T]) {}
+
+//dlferry:export
+func Inside() {
+	//dlferry:default a=1
+}
