@@ -149,7 +149,10 @@ func signature(f *api.Function) string {
 	var names []string
 	for _, p := range f.Params {
 		name := p.Name
-		if p.Default != "" {
+		switch {
+		case p.Kind == api.KindComplex && strings.HasPrefix(p.Default, "-") && strings.ContainsAny(p.Default[1:], "+-"):
+			name += "=..." // inspect can't read -1.0-2.0j
+		case p.Default != "":
 			name += "=" + p.Default
 		}
 		names = append(names, name)
