@@ -106,6 +106,8 @@ func checkImports(file source) (wrong []string, err error) {
 		}
 		if inside(target, "pyext/core") {
 			wrong = append(wrong, "imports "+target+": nothing does")
+		} else if inside(folder, "cmd") && !inside(target, "cmd") {
+			wrong = append(wrong, "imports "+target+": a command is a module of its own, which does not require the library's")
 		}
 		test := strings.HasSuffix(file.name, "_test.go")
 		if from, to := layer(folder), layer(target); from >= 0 && to > from && !test {
@@ -228,7 +230,9 @@ func TestChecksFindViolations(t *testing.T) {
 		{checkImports, source{"exchange/a.go", "package exchange\nimport \"" + module + "adapters/image\""}, 1},
 		{checkImports, source{"adapters/image/a.go", "package image\nimport \"" + module + "pyext\""}, 1},
 		{checkImports, source{"cmd/dlferry/a.go", "package main\nimport \"" + module + "pyext/core\""}, 1},
-		{checkImports, source{"cmd/dlferry/a.go", "package main\nimport \"" + module + "pyext\""}, 0},
+		{checkImports, source{"cmd/dlferry/a.go", "package main\nimport \"" + module + "pyext\""}, 1},
+		{checkImports, source{"cmd/dlferry/a.go", "package main\nimport \"" + module + "cmd/dlferry/internal/api\""}, 0},
+		{checkImports, source{"pyext/a.go", "package pyext\nimport \"" + module + "cmd/dlferry/internal/api\""}, 1},
 		{checkExported, source{"exchange/a.go", "package exchange\nimport \"C\"\nfunc F(x C.int) {}"}, 1},
 		{checkExported, source{"exchange/a.go", "package exchange\nimport \"C\"\nfunc F() *C.DlfTensor { return nil }"}, 1},
 		{checkExported, source{"exchange/a.go", "package exchange\nimport \"C\"\nfunc f(x C.int) {}"}, 0},

@@ -1,0 +1,6 @@
+//go:build never
+
+package torture
+
+//dlferry:export
+func Never(c chan int) {}
