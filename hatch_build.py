@@ -1,4 +1,4 @@
-"""The build hook: compiles the two libraries and tags the wheel from what they need; puts the Go modules into the sdist."""
+"""The build hook: compiles the libraries and the generator, tags the wheel from what they need; puts the Go modules into the sdist."""
 
 from __future__ import annotations
 
@@ -25,14 +25,10 @@ class BuildHook(BuildHookInterface[Any]):
         """Asked by pip before the build: the packages that carry Go and zig, where this machine lacks a tool."""
         try:
             if self.target_name == "sdist":
-                return toolchain.missing(self._root, compiler=False) if self._vendors else []
+                return toolchain.missing(self._root, compiler=False) if native.unvendored(self._root) else []
             return toolchain.missing(self._root)
         except toolchain.BuildError as error:
             sys.exit(str(error))
-
-    @property
-    def _vendors(self) -> bool:
-        return toolchain.has_requirements(self._root) and not (self._root / "vendor" / "modules.txt").exists()
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         try:
@@ -44,13 +40,16 @@ class BuildHook(BuildHookInterface[Any]):
             sys.exit(str(error))
 
     def _sdist(self, build_data: dict[str, Any]) -> None:
-        vendor = self._root / "vendor"
-        if self._vendors:
-            vendor = self._root / "build" / "vendor"
-            shutil.rmtree(vendor, ignore_errors=True)
-            native.vendor(self._root, vendor)
-        if (vendor / "modules.txt").exists():
-            build_data["force_include"][str(vendor)] = "vendor"
+        wanted = native.unvendored(self._root)
+        for module in (self._root, self._root / native.GENERATOR_MODULE):
+            vendor = module / "vendor"
+            name = vendor.relative_to(self._root)
+            if module in wanted:
+                vendor = self._root / "build" / "vendored" / name
+                shutil.rmtree(vendor, ignore_errors=True)
+                native.vendor(self._root, module, vendor)
+            if (vendor / "modules.txt").exists():
+                build_data["force_include"][str(vendor)] = str(name)
 
     def _wheel(self, version: str, build_data: dict[str, Any]) -> None:
         built = native.build(self._root, self.metadata.version)
@@ -67,6 +66,9 @@ class BuildHook(BuildHookInterface[Any]):
         include = build_data["force_include"]
         include[str(built.core)] = f"dlferry/{native.CORE}"
         include[str(built.golib)] = f"dlferry/{native.GOLIB}"
+        include[str(built.generator)] = f"dlferry/{native.GENERATOR}"
+        for name, path in built.go_module.items():
+            include[str(path)] = f"dlferry/{native.GO_MODULE}/{name}"
         name = self.metadata.core.name.replace("-", "_")
         include[str(built.licences)] = f"{name}-{self.metadata.version}.dist-info/licenses/{native.LICENCES}"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from build_backend import elf
-from build_backend.native import CORE, GOLIB
+from build_backend.native import CORE, GENERATOR, GO_MODULE, GOLIB, RUNTIME
 
 FLOOR = (3, 11)
 
@@ -59,15 +59,28 @@ def problems(wheel: Path) -> Iterator[str]:
     tag = "-".join(wheel.stem.split("-")[2:])
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
         names = archive.namelist()
-        for name in (f"dlferry/{CORE}", f"dlferry/{GOLIB}", "dlferry/py.typed", "dlferry/_core.pyi"):
+        for name in (
+            f"dlferry/{CORE}",
+            f"dlferry/{GOLIB}",
+            f"dlferry/{GENERATOR}",
+            f"dlferry/{GO_MODULE}/go.mod",
+            "dlferry/py.typed",
+            "dlferry/_core.pyi",
+        ):
             if name not in names:
                 yield f"{wheel.name}: lacks {name}"
         for ending in (".dist-info/licenses/LICENSE", ".dist-info/licenses/THIRD_PARTY_LICENSES.txt"):
             if not any(name.endswith(ending) for name in names):
                 yield f"{wheel.name}: lacks {ending.split('/')[-1]}"
         for name in names:
-            if not name.startswith(("dlferry/", "dlferry-")) or name.endswith((".c", ".h", ".go", ".pyc")):
+            source = name.endswith((".c", ".h", ".go")) and not name.startswith(f"dlferry/{GO_MODULE}/")
+            if not name.startswith(("dlferry/", "dlferry-")) or source or name.endswith(("_test.go", ".pyc")):
                 yield f"{wheel.name}: holds {name}"
+        for name in archive.read(f"dlferry/{RUNTIME}").decode().split():
+            if f"dlferry/{name}" not in names:
+                yield f"{wheel.name}: {RUNTIME} names {name}, which is not there"
+        if not (archive.getinfo(f"dlferry/{GENERATOR}").external_attr >> 16) & 0o111:
+            yield f"{wheel.name}: {GENERATOR} may not be run"
         metadata = next(name for name in names if name.endswith(".dist-info/WHEEL"))
         if f"Tag: {tag}\n" not in archive.read(metadata).decode():
             yield f"{wheel.name}: the name's tag is not the one in WHEEL"

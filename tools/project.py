@@ -117,8 +117,8 @@ def online(env: dict[str, str]) -> dict[str, str]:
 
 
 def go_modules() -> list[Path]:
-    """The folders with a go.mod: the root, and the adapters that are modules of their own."""
-    skipped = {".venv", ".cache", ".git", "build", "dist", "vendor", "node_modules"}
+    """The folders with a go.mod: the root, the generator, and the adapters that are modules of their own."""
+    skipped = {".venv", ".cache", ".git", "build", "dist", "testdata", "vendor", "node_modules"}
     found = []
     for folder, names, files in os.walk(ROOT):
         names[:] = sorted(name for name in names if name not in skipped)

@@ -6,15 +6,30 @@ import argparse
 import os
 import sys
 
+# What the generator does: it reads their arguments itself.
+GENERATOR_COMMANDS = {
+    "build": "make a wheel of the functions of a Go package (build --help says how)",
+    "new": "start a Go package whose functions are for Python",
+}
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; the exit code is 0 when all is as the command says, 1 when not, 2 for wrong arguments."""
     import dlferry
 
+    argv = sys.argv[1:] if argv is None else argv
+    if argv and argv[0] in GENERATOR_COMMANDS:
+        from ._build import main as generate
+
+        return generate(argv[0], argv[1:])
+
     parser = argparse.ArgumentParser(prog="python -m dlferry", description="Tensors between Go and every array library, without a copy.")
     version = f"dlferry {dlferry.__version__}, DLPack {'.'.join(map(str, dlferry.DLPACK_VERSION))}"
     parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    for name, text in GENERATOR_COMMANDS.items():
+        commands.add_parser(name, help=text)
 
     demo = commands.add_parser(
         "demo",

@@ -394,14 +394,15 @@ _METHODS = (
 
 
 def bind() -> None:
-    """Put the methods on the type."""
+    """Put the methods on the type, which is named after the package: dlferry, or a part of one that `dlferry build` made."""
+    package = Tensor.__module__ = __name__.rpartition(".")[0]
     for method in _METHODS:
         name = method.__name__
         method.__qualname__ = f"Tensor.{name}"
-        method.__module__ = "dlferry"
+        method.__module__ = package
         setattr(Tensor, name, method)
     for name, getter in (("T", _transposed), ("mT", _matrices_transposed)):
         getter.__name__ = name
         getter.__qualname__ = f"Tensor.{name}"
-        getter.__module__ = "dlferry"
+        getter.__module__ = package
         setattr(Tensor, name, property(getter))

@@ -131,7 +131,8 @@ def test_zig_gets_a_wrapper(tmp_path: Path) -> None:
     zig = toolchain.Compiler(("/opt/with space/zig", "cc", "-target", "aarch64-linux-gnu.2.17"), "aarch64-linux-gnu.2.17")
     env = toolchain.go_env(tmp_path, toolchain.Toolchain(toolchain.Go("/opt/go/bin/go", (1, 26, 0)), zig), tmp_path / "work")
     assert env["GOARCH"] == "arm64"
-    assert Path(env["CC"]).read_text() == "#!/bin/sh\nexec '/opt/with space/zig' cc -target aarch64-linux-gnu.2.17 \"$@\"\n"
+    assert Path(env["CC"]).read_text() == '#!/bin/sh\nexec "$DLFERRY_ZIG" cc -target aarch64-linux-gnu.2.17 "$@"\n'
+    assert env["DLFERRY_ZIG"] == "/opt/with space/zig"
 
 
 def test_a_header_changes_the_key_of_our_go_packages(tree: Path) -> None:

@@ -30,6 +30,8 @@ type Job struct {
 	Work    string // a folder of our own
 	Output  string
 	Log     func(format string, args ...any)
+
+	list *linked
 }
 
 // Library compiles. The error has what the go command printed.
@@ -52,13 +54,17 @@ func (j *Job) Library() error {
 	if err != nil {
 		return err
 	}
+	linked, err := j.linked()
+	if err != nil {
+		return err
+	}
 	args := []string{"build", "-overlay=" + j.overlayFile()}
 	args = append(args, j.Module.Flags...)
 	args = append(args, Flags(j.Runtime)...)
-	args = append(args, "-buildmode=c-shared", "-ldflags=-s -w -buildid= -extldflags=-Wl,--version-script="+exports, "-o", j.Output, "./"+GlueFolder)
+	args = append(args, "-buildmode=c-shared", "-ldflags=-s -w -buildid= -extldflags=-Wl,--version-script="+exports+linked.infoFlag(), "-o", j.Output, "./"+GlueFolder)
 	command := exec.Command(j.Go, args...)
 	command.Dir, command.Env = j.Dir, j.Env
-	j.Log("%s %s", j.Go, strings.Join(args, " "))
+	j.Log("%s %s", j.Go, strings.ReplaceAll(strings.ToValidUTF8(strings.Join(args, " "), ""), "\n", " "))
 	var printed bytes.Buffer
 	command.Stdout, command.Stderr = &printed, &printed
 	if err := command.Run(); err != nil {
