@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +119,8 @@ func build(args []string, stdout, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	// Ctrl-C ends the go command that is running, and what follows from that cleans up.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	work, err := os.MkdirTemp("", "dlferry-")
 	if err != nil {
 		return err
