@@ -56,6 +56,23 @@ def test_several_packages_are_submodules_over_one_library(build, tmp_path):
     assert run("import many; from many import b; print(many.a.f(), b.f(), many.c.f(), many.b.f(), many.__all__)", site) == "a 1 2 3 ['a', 'b', 'c']\n"
 
 
+def test_pyproject_may_name_the_packages(build, tmp_path):
+    write(
+        tmp_path,
+        go_mod="",
+        **{
+            "pyproject.toml": '[project]\nname = "named"\nversion = "1.5"\n[tool.dlferry]\npackages = ["go/a", "./go/b"]\n',
+            "go/go.mod": "module example.com/named\n\ngo 1.26\n",
+            "go/a/a.go": go("a", "//dlferry:export\nfunc F() int { return 1 }"),
+            "go/b/b.go": go("b", "//dlferry:export\nfunc F() int { return 2 }"),
+        },
+    )
+    (tmp_path / "go.mod").unlink()
+    wheel = build(".", cwd=tmp_path)
+    assert wheel.name.startswith("named-1.5-")
+    assert run("from named import a, b; print(a.f(), b.f())", unpack(tmp_path / wheel, tmp_path / "site")) == "1 2\n"
+
+
 def test_metadata_is_that_of_pyproject(build, tmp_path):
     write(
         tmp_path,
