@@ -27,7 +27,7 @@ Name, version and the rest of the metadata are those of pyproject.toml, where th
     [tool.dlferry]
     packages = ["./ops", "./index"]
 
- Errors in the Go files are printed with file, line and column.
+Errors in the Go files are printed with file, line and column.
 
 Go is $DLFERRY_GO or that of PATH, the C compiler $CC or gcc, cc or clang.
 
