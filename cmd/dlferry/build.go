@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +22,12 @@ import (
 const buildUsage = `dlferry build [options] DIR...
 
 Compiles the Go packages in the folders into one Python package, and prints the path of the wheel that it wrote. Of several packages each becomes a submodule.
-Name, version and the rest of the metadata are those of pyproject.toml, where there is one. Errors in the Go files are printed with file, line and column.
+Name, version and the rest of the metadata are those of pyproject.toml, where there is one. DIR may also be the folder of a pyproject.toml that names the Go packages:
+
+    [tool.dlferry]
+    packages = ["./ops", "./index"]
+
+Errors in the Go files are printed with file, line and column.
 
 Go is $DLFERRY_GO or that of PATH, the C compiler $CC or gcc, cc or clang.
 
@@ -30,7 +36,8 @@ Go is $DLFERRY_GO or that of PATH, the C compiler $CC or gcc, cc or clang.
 type options struct {
 	runtime, out, name, version string
 	editable, keep, verbose     bool
-	dirs                        []string
+	dirs                        []string // of the Go packages
+	project                     string   // the folder whose pyproject.toml names them, if one does
 }
 
 func buildOptions(args []string, stderr io.Writer) (*options, error) {
@@ -60,8 +67,22 @@ func buildOptions(args []string, stderr io.Writer) (*options, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(o.dirs, full) {
-			o.dirs = append(o.dirs, full)
+		packages, err := project.Packages(full)
+		if err != nil {
+			return nil, err
+		}
+		if packages == nil {
+			packages = []string{full}
+		} else if o.project == "" {
+			o.project = full
+		}
+		for _, name := range packages {
+			if name, err = realFolder(name); err != nil {
+				return nil, err
+			}
+			if !slices.Contains(o.dirs, name) {
+				o.dirs = append(o.dirs, name)
+			}
 		}
 	}
 	return o, nil
@@ -111,13 +132,18 @@ func build(args []string, stdout, stderr io.Writer) (err error) {
 		return err
 	}
 	start := o.dirs[0]
-	if len(o.dirs) > 1 {
+	switch {
+	case o.project != "":
+		start = o.project
+	case len(o.dirs) > 1:
 		start = root
 	}
 	p, err := project.Load(start, root, o.name, o.version)
 	if err != nil {
 		return err
 	}
+	// Ctrl-C ends the go command that is running, and what follows from that cleans up.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	work, err := os.MkdirTemp("", "dlferry-")
 	if err != nil {
 		return err

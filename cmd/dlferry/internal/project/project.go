@@ -2,7 +2,9 @@
 package project
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,6 +91,31 @@ func Load(dir, root, name, version string) (*Project, error) {
 		return nil, fmt.Errorf("%q is no version of a wheel; write one such as 1.2.0, 1.2.0rc1 or 1.2.0.dev3", p.Version)
 	}
 	return p, nil
+}
+
+// Packages is the Go packages that [tool.dlferry] of the folder's pyproject.toml names, as paths; nil when it names none.
+func Packages(dir string) ([]string, error) {
+	file := filepath.Join(dir, "pyproject.toml")
+	var all struct {
+		Tool struct {
+			Dlferry struct {
+				Packages []string `toml:"packages"`
+			} `toml:"dlferry"`
+		} `toml:"tool"`
+	}
+	if _, err := toml.DecodeFile(file, &all); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var out []string
+	for _, name := range all.Tool.Dlferry.Packages {
+		if !filepath.IsLocal(name) {
+			return nil, fmt.Errorf("%s: packages: %q lies outside the project; write folders of it, such as \"./ops\"", file, name)
+		}
+		out = append(out, filepath.Join(dir, name))
+	}
+	return out, nil
 }
 
 func (p *Project) read(file string) error {

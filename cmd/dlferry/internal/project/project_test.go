@@ -77,3 +77,37 @@ func TestWrongProjects(t *testing.T) {
 		}
 	}
 }
+
+func TestPackagesThatPyprojectNames(t *testing.T) {
+	for toml, want := range map[string]string{
+		"": "", "[tool.other]\n": "", "[tool.dlferry]\npackages = [\"./a\", \"b/c\"]\n": "a b/c", "[tool.dlferry]\npackages = [\".\"]\n": ".",
+	} {
+		dir := t.TempDir()
+		if toml != "" {
+			if err := os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(toml), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		packages, err := Packages(dir)
+		var got []string
+		for _, name := range packages {
+			inside, err := filepath.Rel(dir, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, inside)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: got %v, %v", toml, got, err)
+		}
+	}
+	for _, toml := range []string{"[tool.dlferry]\npackages = [\"../a\"]\n", "[tool.dlferry]\npackages = \"a\"\n", "tool = 1\n", "["} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "pyproject.toml"), []byte(toml), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Packages(dir); err == nil {
+			t.Errorf("%q: got %v", toml, got)
+		}
+	}
+}
