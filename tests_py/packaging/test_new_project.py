@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from build_backend import elf
 
+ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
@@ -90,6 +92,21 @@ def test_the_sdist_of_a_project_builds_the_same_wheel(tmp_path: Path, wheels: Pa
     direct, again = machine.wheel("./demo", "direct"), machine.wheel(f"./{name}", "again")
     assert again.name == direct.name
     assert digest(again) == digest(direct)
+
+
+def test_the_guide_holds(tmp_path: Path, wheels: Path) -> None:
+    """What a reader of the guide types, without the parts for others' machines."""
+    page = (ROOT / "docs" / "guides" / "first-go-function.md").read_text()
+    go, python = (re.search(rf"^```{fence}\n(.*?)^```", page, re.M | re.S) for fence in ("golang", "py"))
+    assert go and python
+    machine = Machine(tmp_path, wheels, os.environ["PATH"])
+    machine.python("-m", "dlferry", "new", "demo")
+    machine.python("-m", "pip", "install", "--quiet", "./demo[test]")
+    (tmp_path / "demo" / "norms.go").write_text(go[1])
+    machine.python("-m", "pip", "install", "--quiet", "./demo")
+    machine.python("-c", python[1])
+    assert "demo.total(np.ones(3)) == 3.0" in (ROOT / "README.md").read_text()
+    machine.python("-c", "import demo, numpy as np; assert demo.total(np.ones(3)) == 3.0")
 
 
 def test_editable(tmp_path: Path, wheels: Path) -> None:
