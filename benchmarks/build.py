@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib
 import importlib.util
 import os
 import shlex
@@ -11,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -84,6 +86,18 @@ def floor() -> ModuleType:
     flags = ["-O2", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{python_headers()}", f"-I{header}"]
     command = [tool("gcc", "cc", "clang"), *flags, "-o", "{out}", source, "-ldl"]
     return extension("floor", once("floor.so", [source, header / "dlpack_abi.h"], [command]))
+
+
+def gocalls() -> ModuleType:
+    """The package that `dlferry build` makes of benchmarks/peers/gocalls."""
+    folder = BUILT / "gocalls"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    run([sys.executable, "-m", "dlferry", "build", "--name", "gocalls", "--out", folder, PEERS / "gocalls"])
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder / "site")
+    sys.path.append(str(folder / "site"))
+    return importlib.import_module("gocalls")
 
 
 def crossing() -> Path:

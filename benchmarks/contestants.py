@@ -17,16 +17,22 @@ def add(suite: Suite, lib: Libraries) -> None:
     if floor:
         add_floor(suite, lib, floor)
         add_crossing(suite, floor)
+    take3: dict[str, Callable[..., None]] = {}
     if lib.tvm:
         from benchmarks.peers import tvm
 
         function = attempt(suite, "tvm-ffi with a C++ function", tvm.take3)
         if function:
             add_tvm_calls(suite, lib, function, floor)
+            take3["tvm-ffi"] = function
     for name, make in (("nanobind", build.nanobind), ("dlpark", build.dlpark)):
         peer = attempt(suite, name, make)
         if peer:
             add_peer(suite, lib, name, peer)
+            take3[name] = peer.take3
+    module = attempt(suite, "Go functions by dlferry build", build.gocalls)
+    if module:
+        add_go_calls(suite, lib, module, take3)
 
 
 def attempt(suite: Suite, what: str, make: Callable[[], Any]) -> Any:
@@ -77,6 +83,32 @@ def add_crossing(suite: Suite, floor: ModuleType) -> None:
     if library:
         floor.go_open(str(library))
         suite.rows["go"].add("a Go function that does nothing", "call(x)", None, call=floor.go_noop, x=None)
+
+
+def add_go_calls(suite: Suite, lib: Libraries, module: ModuleType, take3: dict[str, Callable[..., None]]) -> None:
+    """Functions in Go beside the peers' functions in C++ and Rust."""
+    given: list[tuple[str, str, Any, Bar | None]] = [("own", "dlferry tensors", own(), Bar(1 / 1.4, "tvm-ffi", text=">= 1.4 x faster than tvm-ffi"))]
+    if lib.numpy:
+        given.append(("numpy", "ndarrays", lib.numpy.array(own().numpy()), Bar(1 / 3, "nanobind", text=">= 3 x faster than nanobind")))
+    if lib.torch:
+        given.append(("torch", "torch tensors", fresh(lib.torch), Bar(1 / 1.9, "tvm-ffi", text=">= 1.9 x faster than tvm-ffi's C++")))
+    for key, title, x, bar in given:
+        row = suite.row(f"go-call-{key}", f"a function given three {title}", *([bar] if bar else []))
+        row.add("dlferry", "call(x, x, x)", None, call=module.take3, x=x)
+        for who, function in take3.items():
+            y = lib.tvm.from_dlpack(x) if key == "own" and who == "tvm-ffi" else x
+            row.add(who, "call(x, x, x)", None, call=function, x=y)
+    for key, _, x, _ in given:
+        row = suite.row(f"go-new-{key}", f"a function that returns a new {'dlferry tensor' if key == 'own' else 'ndarray' if key == 'numpy' else 'torch tensor'}")
+        row.add("dlferry", "call(x)", None, call=module.like, x=x)
+        if key == "torch":
+            row.add("torch.empty_like", "call(x)", None, call=lib.torch.empty_like, x=x)
+        elif key == "numpy":
+            row.add("np.empty_like", "call(x)", None, call=lib.numpy.empty_like, x=x)
+    row = suite.row("go-scalars", "numbers and text, in and out")
+    row.add("dlferry, two floats", "call(1.5, 2.5)", None, call=module.add)
+    row.add("dlferry, 64 letters", "call(x)", None, call=module.same, x="a" * 64)
+    row.add("max(1.5, 2.5)", "call(1.5, 2.5)", None, call=max)
 
 
 def add_tvm_calls(suite: Suite, lib: Libraries, take3: Callable[..., None], floor: ModuleType | None) -> None:
