@@ -50,10 +50,11 @@ static inline int is_usual(const DlfTensor *t, uint64_t flags, DlfLayout *out)
     for (int i = 0; i < n; i++) {
         const int64_t extent = t->shape[i], stride = t->strides[i];
         out->strides[i] = stride;
-        bad |= extent < 1;
         bad |= __builtin_mul_overflow(elements, extent, &elements);
-        if (extent == 1)
+        if (extent <= 1) { /* INT64_MIN - 1 is no number */
+            bad |= extent < 1;
             continue;
+        }
         bad |= __builtin_mul_overflow(extent - 1, stride, &reach);
         bad |= reach < 0 ? __builtin_add_overflow(low, reach, &low) : __builtin_add_overflow(high, reach, &high);
     }

@@ -400,6 +400,7 @@ def test_a_scalar_needs_neither_shape_nor_strides():
 
 @pytest.mark.parametrize("fault", [
     {"ndim": -1}, {"ndim": 65}, {"ndim": 2**31 - 1}, {"ndim": -(2**31)}, {"shape_null": True}, {"null": True}, {"null": True, "shape": ()}, {"shape": (-1,)}, {"shape": (4, -(2**63))},
+    {"shape": (-1,), "strides": [1]}, {"shape": (4, -(2**63)), "strides": [1, 1]}, {"shape": (-(2**63), 4), "strides": [4, 1]}, {"shape": (-(2**63),), "strides": [-(2**63)]},
     {"shape": (0, -1)}, {"shape": (-1, 0)}, {"ty": (2, 32, 0)}, {"ty": (2, 0, 1)}, {"ty": (0, 4, 1)}, {"ty": (2, 33, 1)}, {"ty": (255, 255, 65535)}, {"dev": (2, -1)}, {"dev": (2, -(2**31))},
 ])  # fmt: skip
 @pytest.mark.parametrize("ver", [None, (1, 1)])
