@@ -59,15 +59,15 @@ func Register(id int, f func(*Call) error) {
 var calls = sync.Pool{New: func() any { return new(Call) }}
 
 // Invoke runs a registered function.
-func Invoke(f Frame) error {
+func Invoke(f *Frame) error {
 	if f.Function < 0 || f.Function >= len(functions) || functions[f.Function] == nil {
 		return &dlpack.Error{Op: "call", Kind: dlpack.KindUnsupported, Thing: "function", Axis: dlpack.NoAxis, Got: fmt.Sprint(f.Function),
 			Want: "one that this library has", Hint: "the Python files and the Go library are of different builds"}
 	}
 	c := calls.Get().(*Call)
-	*c = Call{in: f.In, out: f.Out, scratch: f.Scratch, ctx: f.Context}
+	c.in, c.out, c.scratch, c.ctx = f.In, f.Out, f.Scratch, f.Context
 	err := c.run(functions[f.Function])
-	*c = Call{}
+	c.ctx, c.err = nil, nil // the rest is C memory
 	calls.Put(c)
 	return err
 }

@@ -79,7 +79,7 @@ func invoke(frame *C.DlfFrame, ctx context.Context) (o pyext.Outcome) {
 		}
 	}()
 	exchange.Drain()
-	err := glue.Invoke(glue.Frame{
+	err := glue.Invoke(&glue.Frame{
 		Function: int(frame.function),
 		In:       unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.in)), int(frame.n_in)),
 		Out:      unsafe.Slice((*glue.Value)(unsafe.Pointer(frame.out)), int(frame.n_out)),
@@ -91,6 +91,10 @@ func invoke(frame *C.DlfFrame, ctx context.Context) (o pyext.Outcome) {
 }
 
 func answer(frame *C.DlfFrame, o pyext.Outcome) {
+	if o == (pyext.Outcome{}) {
+		frame.status, frame.message, frame.stack = 0, nil, nil
+		return
+	}
 	frame.status = C.int32_t(o.Kind)
 	frame.message = text(o.Message)
 	frame.stack = text(o.Stack)

@@ -117,6 +117,19 @@ static int describe(DlfReading *r, const DlfParam *p, PyObject *x, DlfArrayView 
             if (why < 0)
                 return -1;
             PyErr_Clear(); /* x.__dlpack__ says it better */
+        } else if (p->kind == DLF_PARAM_VIEW && api && !(traits & DLF_TRAIT_TORCH) && api->dltensor_from_py_object_no_sync) {
+            /* A look at it is enough to read: such a description says neither read-only nor padded. */
+            DlfRefusal refusal;
+            view->flags = 0;
+            if (!api->dltensor_from_py_object_no_sync(x, &view->t)) {
+                if (view->t.dtype.bits >= 8 && !dlf_check(&view->t, 0, &view->lay, &refusal)) {
+                    view->t.strides = view->lay.strides;
+                    return 0;
+                }
+            } else if (PyErr_Occurred() && !dlf_error_is_soft()) {
+                return -1;
+            }
+            PyErr_Clear();
         }
     }
     if (!t) {
