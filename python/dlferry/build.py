@@ -1,6 +1,6 @@
 """The PEP 517 backend of a Go project whose functions are for Python: ``build-backend = "dlferry.build"``.
 
-Each entry of ``config_settings`` is an option of ``dlferry build``: ``pip install . -C NAME=VALUE`` gives it ``-NAME=VALUE``.
+Each entry of ``config_settings`` is an option of ``dlferry build``: ``pip install . -C NAME=VALUE`` gives it ``--NAME=VALUE``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _options(settings: Settings) -> list[str]:
 
 def _make(target: str, options: list[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        code = _build.main("build", ["--out", folder, *options, "."])
+        code = _build.main("build", [*options, "--out", folder, "."])
         if code:
             sys.exit(code)
         made = next(Path(folder).glob("*.whl"))

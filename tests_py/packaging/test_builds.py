@@ -124,3 +124,8 @@ def test_editable(tree: Path, tmp_path: Path) -> None:
     shown = subprocess.run([python, "-c", "import dlferry._core as c; print(c.__file__)"], cwd=tmp_path, capture_output=True, text=True)
     assert shown.stdout.strip() == str(tree / "python" / "dlferry" / "_core.abi3.so"), shown.stderr
     assert (tree / "python" / "dlferry" / "libdlferry.so").exists()
+    # What a made package takes from an installed dlferry comes from the tree.
+    for command in (["new", "demo"], ["build", "--out", "dist", "demo"]):
+        made = subprocess.run([python, "-m", "dlferry", *command], cwd=tmp_path, capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+    assert {"demo/_dlferry/_core.abi3.so", "demo/_dlferry/libdlferry.so"} <= set(contents(next((tmp_path / "dist").glob("demo-*.whl"))))

@@ -50,3 +50,22 @@ def test_the_users_modules_come_from_where_the_user_says(nothing: pytest.MonkeyP
     nothing.setenv("GOPROXY", "https://modules.example")
     env = _build.environment(_build.runtime())
     assert env["GOPROXY"] == "https://modules.example"
+
+
+def test_settings_of_pip_are_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from dlferry import build
+
+    seen: list[str] = []
+
+    def main(command: str, arguments: list[str]) -> int:
+        seen.extend(arguments)
+        Path(arguments[arguments.index("--out") + 1], "a.whl").touch()
+        return 0
+
+    monkeypatch.setattr(_build, "main", main)
+    assert build.build_wheel(str(tmp_path), {"version": "1.2", "--v": "", "name": ["a", "b"]}) == "a.whl"
+    assert (tmp_path / "a.whl").exists()
+    assert seen[:4] == ["--version=1.2", "--v", "--name=a", "--name=b"] and seen[4] == "--out" and seen[6:] == ["."]
+    seen.clear()
+    build.build_editable(str(tmp_path))
+    assert seen[0] == "--editable"
