@@ -117,7 +117,7 @@ def online(env: dict[str, str]) -> dict[str, str]:
 
 
 def go_modules() -> list[Path]:
-    """The folders with a go.mod: the root, the generator, and the adapters that are modules of their own."""
+    """The folders with a go.mod: the root, the generator, the examples, and the adapters that are modules of their own."""
     skipped = {".venv", ".cache", ".git", "build", "dist", "testdata", "vendor", "node_modules"}
     found = []
     for folder, names, files in os.walk(ROOT):
