@@ -99,7 +99,9 @@ def add_go_calls(suite: Suite, lib: Libraries, module: ModuleType, take3: dict[s
             y = lib.tvm.from_dlpack(x) if key == "own" and who == "tvm-ffi" else x
             row.add(who, "call(x, x, x)", None, call=function, x=y)
     for key, _, x, _ in given:
-        row = suite.row(f"go-new-{key}", f"a function that returns a new {'dlferry tensor' if key == 'own' else 'ndarray' if key == 'numpy' else 'torch tensor'}")
+        row = suite.row(
+            f"go-new-{key}", f"a function that returns a new {'dlferry tensor' if key == 'own' else 'ndarray' if key == 'numpy' else 'torch tensor'}"
+        )
         row.add("dlferry", "call(x)", None, call=module.like, x=x)
         if key == "torch":
             row.add("torch.empty_like", "call(x)", None, call=lib.torch.empty_like, x=x)
