@@ -22,21 +22,6 @@ static int refuse(const DlfReading *r, const DlfParam *p, int kind, const char *
     return -1;
 }
 
-/* The error in flight, with the parameter's name before it. */
-static int with_name(const DlfReading *r, const DlfParam *p)
-{
-    if (!PyErr_ExceptionMatches(PyExc_TypeError))
-        return -1;
-    PyObject *error = dlf_take_error();
-    PyErr_Format(PyExc_TypeError, "%s: %s, %S", function_of(r), p->name, error);
-    PyObject *named = dlf_take_error();
-    if (named)
-        dlf_set_error(named, error);
-    else
-        Py_XDECREF(error);
-    return -1;
-}
-
 /* --- tensors --- */
 
 static uint32_t key_of(DlfDataType dt) { return dt.code | (uint32_t)dt.bits << 8 | (uint32_t)dt.lanes << 16; }
@@ -93,6 +78,18 @@ static int is_distinct(const DlfTensor *t)
     return 1;
 }
 
+/* A Tensor over whatever is one, or has memory to read. */
+static PyObject *import_any(const DlfReading *r, const DlfParam *p, PyObject *x)
+{
+    const int speaks = dlf_speaks_dlpack(x);
+    if (speaks)
+        return speaks < 0 ? NULL : dlf_import(x, -1, function_of(r));
+    if (PyObject_CheckBuffer(x))
+        return dlf_import_buffer(x, 0, function_of(r));
+    PyErr_Format(PyExc_TypeError, "%s: %s, got %R, want a tensor", function_of(r), p->name, Py_TYPE(x));
+    return NULL;
+}
+
 /* Describes x in view; may keep a Tensor over it in held. */
 static int describe(DlfReading *r, const DlfParam *p, PyObject *x, DlfArrayView *view, PyObject **held)
 {
@@ -133,11 +130,8 @@ static int describe(DlfReading *r, const DlfParam *p, PyObject *x, DlfArrayView 
         }
     }
     if (!t) {
-        if (dlf_py_has(x, PyType_FLAG_TYPE) || (*held = dlf_import(x, -1, function_of(r))) == NULL) {
-            if (!PyErr_Occurred())
-                PyErr_Format(PyExc_TypeError, "got %R, want a tensor", x);
-            return with_name(r, p);
-        }
+        if (!(*held = import_any(r, p, x)))
+            return -1;
         t = (DlfTensorObject *)*held;
     }
     view->t = t->t;
@@ -165,7 +159,7 @@ static int read_tensor(DlfReading *r, const DlfParam *p, PyObject *x, DlfArrayVi
     if (p->nkeys && ((uintptr_t)view->t.data & 15) && !dlf_element(view->t.dtype, view->flags, &e) && ((uintptr_t)view->t.data & (uintptr_t)(e.align - 1))) {
         if (p->kind == DLF_PARAM_MUT_VIEW || *held)
             return refuse(r, p, DLF_KIND_ALIGNMENT, "data at an address that is not a multiple of the element's alignment", "an aligned tensor: copy it first");
-        *held = dlf_import(x, -1, function_of(r)); /* which copies */
+        *held = import_any(r, p, x); /* which copies */
         if (!*held)
             return -1;
         view->t = ((DlfTensorObject *)*held)->t;
@@ -182,12 +176,9 @@ static int read_tensor(DlfReading *r, const DlfParam *p, PyObject *x, DlfArrayVi
 
 static int read_foreign(DlfReading *r, const DlfParam *p, PyObject *x, DlfSlot *slot)
 {
-    PyObject *t = dlf_py_has(x, PyType_FLAG_TYPE) ? NULL : dlf_import(x, -1, function_of(r));
-    if (!t) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "got %R, want a tensor", x);
-        return with_name(r, p);
-    }
+    PyObject *t = import_any(r, p, x);
+    if (!t)
+        return -1;
     if (!r->like)
         r->like = Py_TYPE(x);
     slot->foreign = dlf_export((DlfTensorObject *)t, 0);

@@ -211,3 +211,16 @@ threading.Thread(target=lambda: [t.sum(np.ones(1 << 18)) for _ in range(10**6)],
 import time
 time.sleep(0.2)
 """)
+
+
+def test_buffers_are_tensors_too_and_other_objects_are_named(hostile):
+    hostile("""
+import array
+assert t.sum(array.array("d", [1, 2, 3])) == 6 and t.sum(memoryview(np.ones(4))) == 4
+assert t.what(b"abc") == "uint8 [3] true"
+t.fill(out := array.array("i", [0, 0]), 7)
+assert list(out) == [7, 7]
+for odd in (None, 3, "x", object(), [1.0], np.ndarray, {}):
+    text = str(bad(lambda: t.sum(odd)))
+    assert text.startswith("sum: ") and text.count("sum") == 1 and "want a tensor" in text, text
+""")
