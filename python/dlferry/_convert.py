@@ -337,17 +337,22 @@ def _attribute(module: Any, path: str) -> Any:
     return module
 
 
+def _key(cls: type) -> tuple[str, str]:
+    """The package and the name of a class; JAX before 0.11 calls its own "jaxlib._jax.Array"."""
+    return cls.__module__.partition(".")[0], cls.__qualname__.rpartition(".")[2]
+
+
 def _resolve_type(to: type) -> tuple[_Target, Any, Any]:
     if issubclass(to, Tensor):
         return _TARGETS["dlferry"], None, to
-    root = to.__module__.partition(".")[0]
-    name = _TYPES.get((root, to.__qualname__))
+    root, last = _key(to)
+    name = _TYPES.get((root, last))
     if name is not None:
         target = _TARGETS[name]
         return target, _load(target.module), to
-    if _core._exchange_table(to) and not any((c.__module__.partition(".")[0], c.__qualname__) in _TYPES for c in to.__mro__):
+    if _core._exchange_table(to) and not any(_key(c) in _TYPES for c in to.__mro__):
         return _Target(root, "", _table), None, to
     if callable(getattr(to, "from_dlpack", None)):
-        arrow = (root, to.__qualname__) == ("pyarrow", "Array")
+        arrow = (root, last) == ("pyarrow", "Array")
         return _Target(root, "", _classmethod, keeps_readonly=arrow, layout="compact" if arrow else "any"), None, to
     raise TypeError(f"convert: to, got {to.__module__}.{to.__qualname__}, want a tensor type such as torch.Tensor, or one of {_names()}")

@@ -189,3 +189,18 @@ def test_a_table_target_gets_no_read_only_and_no_reversed_memory(source):
         pass
     else:
         assert not t.readonly, "read-only memory was handed out writable with copy=False"
+
+
+def test_a_class_is_known_by_its_package_and_the_end_of_its_name():
+    from dlferry import _convert
+
+    odd = type("Array", (), {"__module__": "numpy", "__qualname__": "_core._multiarray.ndarray"})  # as JAX 0.10 names jax.Array
+    assert _convert._resolve_type(odd)[0] is _convert._TARGETS["numpy"]
+
+
+@pytest.mark.parametrize("name", ["numpy.ndarray", "torch.Tensor", "jax.Array", "tvm_ffi.Tensor"])
+def test_the_public_type_of_a_library_is_a_target(name):
+    package, _, cls = name.partition(".")
+    module = pytest.importorskip(package, reason=f"needs {package}, not installed for this Python")
+    made = g.convert(g.zeros((3,)), getattr(module, cls))
+    assert isinstance(made, getattr(module, cls)) and made.shape == (3,)
