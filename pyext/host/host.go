@@ -38,7 +38,7 @@ func dlf_go_call(frame *C.DlfFrame) {
 	}
 	switch frame.op {
 	case C.DLF_OP_START:
-		frame.call = C.uint64_t(start(func(ctx context.Context) pyext.Outcome { return invoke(frame, ctx) }))
+		frame.call = C.uint64_t(start(func(ctx context.Context) *pyext.Outcome { return invoke(frame, ctx) }))
 		return
 	case C.DLF_OP_WAIT:
 		o, done := wait(uint64(frame.call))
@@ -47,13 +47,17 @@ func dlf_go_call(frame *C.DlfFrame) {
 			frame.pending = 1
 			return
 		}
-		answer(frame, o)
+		if o != nil {
+			answer(frame, *o)
+		}
 		return
 	case C.DLF_OP_CANCEL:
 		cancel(uint64(frame.call))
 		return
 	case C.DLF_OP_CALL:
-		answer(frame, invoke(frame, context.Background()))
+		if o := invoke(frame, context.Background()); o != nil {
+			answer(frame, *o)
+		}
 		return
 	}
 	answer(frame, pyext.Run(func() (string, error) {
@@ -67,15 +71,16 @@ func dlf_go_call(frame *C.DlfFrame) {
 	}))
 }
 
-// invoke is pyext.Run without its closures, which would be allocated in every call.
-func invoke(frame *C.DlfFrame, ctx context.Context) (o pyext.Outcome) {
+// invoke is pyext.Run without its closures, which would be allocated in every call. nil is success: the caller's frame says so already.
+func invoke(frame *C.DlfFrame, ctx context.Context) (o *pyext.Outcome) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if r := recover(); r != nil {
-			o = pyext.Panicked(r)
+			panicked := pyext.Panicked(r)
+			o = &panicked
 		}
 	}()
 	exchange.Drain()
@@ -87,14 +92,14 @@ func invoke(frame *C.DlfFrame, ctx context.Context) (o pyext.Outcome) {
 		Context:  ctx,
 	})
 	returned = true
-	return pyext.Ended("", err)
+	if err == nil {
+		return nil
+	}
+	ended := pyext.Ended("", err)
+	return &ended
 }
 
 func answer(frame *C.DlfFrame, o pyext.Outcome) {
-	if o == (pyext.Outcome{}) {
-		frame.status, frame.message, frame.stack = 0, nil, nil
-		return
-	}
 	frame.status = C.int32_t(o.Kind)
 	frame.message = text(o.Message)
 	frame.stack = text(o.Stack)

@@ -13,7 +13,7 @@ import (
 type job struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
-	outcome pyext.Outcome
+	outcome *pyext.Outcome // nil: success
 }
 
 // step is how long a look may take: Ctrl-C is noticed in between.
@@ -25,11 +25,11 @@ var jobs = struct {
 	open map[uint64]*job
 }{open: map[uint64]*job{}}
 
-func start(run func(context.Context) pyext.Outcome) uint64 {
+func start(run func(context.Context) *pyext.Outcome) uint64 {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{done: make(chan struct{}), cancel: cancel}
 	// Stays if the goroutine ends by runtime.Goexit.
-	j.outcome = pyext.Outcome{Kind: dlpack.KindPanic, Message: "runtime.Goexit was called"}
+	j.outcome = &pyext.Outcome{Kind: dlpack.KindPanic, Message: "runtime.Goexit was called"}
 	go func() {
 		defer close(j.done)
 		j.outcome = run(ctx)
@@ -47,17 +47,17 @@ func find(id uint64) *job {
 	return jobs.open[id]
 }
 
-func wait(id uint64) (o pyext.Outcome, done bool) {
+func wait(id uint64) (o *pyext.Outcome, done bool) {
 	j := find(id)
 	if j == nil {
-		return pyext.Outcome{Kind: dlpack.KindValue, Message: "no such call"}, true
+		return &pyext.Outcome{Kind: dlpack.KindValue, Message: "no such call"}, true
 	}
 	timer := time.NewTimer(step)
 	defer timer.Stop()
 	select {
 	case <-j.done:
 	case <-timer.C:
-		return pyext.Outcome{}, false
+		return nil, false
 	}
 	j.cancel()
 	jobs.Lock()

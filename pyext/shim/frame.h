@@ -56,6 +56,7 @@ enum {
 #define DLF_MAX_PARAMS 16
 #define DLF_MAX_RESULTS 8
 
+/* The caller zeroes it: Go leaves what is out untouched where a call of a function succeeds. */
 typedef struct {
     uint32_t op;
     int32_t status;      /* out: DLF_KIND_* */
