@@ -165,11 +165,11 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 {
     (void)self;
     static DlfSignature sig = {"convert", {"x", "to", "copy"}, 2, 2, 2, {0}, NULL, 0, {0}};
-    PyObject *a[DLF_MAX_ARGS] = {0};
+    PyObject *a[DLF_MAX_ARGS];
     int traits;
     dlf_drain();
     if (nargs == 2 && !kwnames)
-        a[0] = args[0], a[1] = args[1];
+        a[0] = args[0], a[1] = args[1], a[2] = NULL;
     else if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
     const int copy = dlf_optional_bool(a[2]);
@@ -183,6 +183,8 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         else if (PyErr_Occurred())
             return NULL;
     }
+    if (to == (PyObject *)dlf_array_type && copy != 1)
+        return to_numpy(x, to, a[2], copy);
     if (dlf_py_has(to, PyType_FLAG_TYPE) && copy != 1) {
         const DlfExchangeApi *api = dlf_table_of((PyTypeObject *)to, &traits);
         if (traits < 0)

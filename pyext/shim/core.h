@@ -103,12 +103,12 @@ void dlf_raise_refusal(const char *function, const DlfTensor *t, uint64_t flags,
 int dlf_is_contiguous(int ndim, const int64_t *shape, const int64_t *strides);
 void dlf_compact_strides(int ndim, const int64_t *shape, int64_t *out);
 
-/* --- tensor.c --- */
+/* --- life.c --- */
 
 typedef struct {
     PyObject ob_base;
     DlfTensor t;        /* byte_offset is folded into data where data is a pointer; shape and strides are ours */
-    uintptr_t kept;      /* what keeps the memory: a DlfStorage, or a PyObject with the lowest bit set, or 0: closed */
+    uintptr_t kept;      /* what keeps the memory: a DlfStorage, or a PyObject with DLF_KEPT_BY_OBJECT set, or 0: closed */
     uint64_t flags;
     PyObject *weakrefs;
     PyObject *shape;    /* the tuple, once somebody asked */
@@ -118,25 +118,57 @@ typedef struct {
     int64_t dims[2 * DLF_FIXED_NDIM];
 } DlfTensorObject;
 
+#define DLF_KEPT_BY_OBJECT ((uintptr_t)1)
+
 extern PyTypeObject *dlf_tensor_type;
-int dlf_tensor_init_type(void);
+int64_t dlf_tensor_count(void);
 int dlf_is_tensor(PyObject *o);
+void dlf_tensor_dealloc(PyObject *o);
+/* Gives back what keeps the memory; the tensor is closed. */
+void dlf_tensor_let_go(DlfTensorObject *t);
 /* A new Tensor over a checked tensor. Takes the reference on st, also on failure. */
 PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags);
 /* The same, but on failure the reference stays the caller's. */
 PyObject *dlf_tensor_over(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags);
+/* A new Tensor over a checked tensor whose memory a Python object keeps. */
+PyObject *dlf_tensor_over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner);
+/* Another Tensor, of a subclass too, over the memory of an open one. */
+PyObject *dlf_tensor_share(DlfTensorObject *t);
+PyObject *dlf_tensor_share_as(PyTypeObject *type, DlfTensorObject *t);
 /* The tensor if it is open, else ValueError. */
 DlfTensorObject *dlf_open(PyObject *o, const char *function);
-int64_t dlf_tensor_count(void);
+/* The storage of an open tensor, borrowed; made now if an object alone kept the memory. NULL with MemoryError. */
+DlfStorage *dlf_storage_of(DlfTensorObject *t);
+
+/*
+ * Objects of the type itself that ended, kept for the next ones, each with its reference on the type; linked by their first word, held by the GIL. The next one
+ * may be filled where it lies, weakrefs, shape and buffers excepted, which are zero, and is alive once it is taken: no Python code may run in between.
+ */
+extern PyObject *dlf_tensor_spare;
+extern int dlf_tensor_spares;
+extern int64_t dlf_tensors; /* alive */
+int dlf_tensor_add_spare(void);
+/* NULL with MemoryError. */
+static inline DlfTensorObject *dlf_tensor_next(void)
+{
+    return dlf_tensor_spare || dlf_tensor_add_spare() ? (DlfTensorObject *)dlf_tensor_spare : NULL;
+}
+static inline PyObject *dlf_tensor_take(DlfTensorObject *next)
+{
+    dlf_tensor_spare = *(PyObject **)next;
+    dlf_tensor_spares--;
+    dlf_tensors++;
+    next->ob_base.ob_refcnt = 1;
+    return &next->ob_base;
+}
+
+/* --- tensor.c --- */
+
+int dlf_tensor_init_type(void);
 /* A new contiguous writable Tensor; NULL after an error. */
 PyObject *dlf_tensor_empty(int ndim, const int64_t *shape, DlfDataType dt, uint64_t flags, int zeroed, const char *function);
 PyObject *dlf_tensor_copy(DlfTensorObject *t, DlfDataType dt, const char *function);
-PyObject *dlf_tensor_share(DlfTensorObject *t);
 int dlf_needs_host(const DlfTensorObject *t, const char *function);
-/* A new Tensor over a checked tensor whose memory a Python object keeps. */
-PyObject *dlf_tensor_over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner);
-/* The storage of an open tensor, borrowed; made now if an object alone kept the memory. NULL with MemoryError. */
-DlfStorage *dlf_storage_of(DlfTensorObject *t);
 
 /* --- copy.c --- */
 
@@ -227,15 +259,25 @@ int dlf_torch_check(PyObject *x, uint8_t dtype_code, const char *function);
 int dlf_torch_refuse_negative(PyObject *x, const char *function);
 PyObject *dlf_torch_known(PyObject *, PyObject *);
 
+/* --- memory.c --- */
+
+int dlf_memory_init_type(void);
+/* An object that holds a reference on st. */
+PyObject *dlf_memory_new(DlfStorage *st);
+
 /* --- numpy.c --- */
 
 typedef struct {
-    DlfTensor t; /* shape is the array's, strides are those of lay */
+    DlfTensor t; /* shape and strides are those here */
     uint64_t flags;
     DlfLayout lay; /* the element's kind is not told */
+    int64_t shape[DLF_MAX_NDIM];
 } DlfArrayView;
 void dlf_numpy_open(PyTypeObject *ndarray);
-int dlf_numpy_is_open(void);
+extern PyTypeObject *dlf_array_type; /* NULL until it is open */
+static inline int dlf_numpy_is_open(void) { return dlf_array_type != NULL; }
+/* A new Tensor over an ndarray that is as most are. NULL without an error: one that is not. */
+PyObject *dlf_numpy_import(PyObject *ndarray);
 /* Describes an array without calling anything: 1, or 0 (without an error) for what is no ndarray or needs NumPy's own answer. */
 int dlf_numpy_read(PyObject *o, DlfArrayView *out);
 /* An ndarray over the memory of a checked tensor, kept by owner or, without one, by st. NULL with *unable set: without an error, another way must be found. */

@@ -461,8 +461,6 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
     DlfTensorObject *t = (DlfTensorObject *)o;
     PyObject *result = o;
     char got[32], want[32];
-    if (!r->has_device && r->copy < 0 && ((uintptr_t)t->t.data & 15) == 0)
-        return o;
     if (r->has_device && !same_device(t->t.device, r->device)) {
         result = dlf_raise(DLF_KIND_DEVICE, "%s: device, got a tensor on %s that its library did not move, want %s; move it there with its own library first", function,
                            dlf_device_name(t->t.device, got), dlf_device_name(r->device, want));
@@ -478,8 +476,27 @@ static PyObject *settle(PyObject *o, const Request *r, int copied, const char *f
     return result;
 }
 
+/* Without wishes, and the shortest way first for what is asked most. */
+static PyObject *plain(PyObject *x, const char *function)
+{
+    PyObject *o = NULL;
+    if (Py_TYPE(x) == dlf_array_type) {
+        if ((o = dlf_numpy_import(x)) || PyErr_Occurred())
+            return o;
+    } else if (Py_TYPE(x) == dlf_tensor_type) {
+        o = share(x, function);
+    }
+    const Request r = {.copy = -1};
+    int copied = 0;
+    if (!o)
+        o = PyErr_Occurred() ? NULL : import_shared(x, &r, &copied, function);
+    return o && ((uintptr_t)((DlfTensorObject *)o)->t.data & 15) ? settle(o, &r, copied, function) : o;
+}
+
 PyObject *dlf_import(PyObject *x, int copy, const char *function)
 {
+    if (copy < 0)
+        return plain(x, function);
     const Request r = {.copy = copy};
     int copied = 0;
     PyObject *o = import_shared(x, &r, &copied, function);
@@ -491,13 +508,11 @@ PyObject *dlf_from_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t narg
     (void)self;
     static DlfSignature sig = {"from_dlpack", {"x", "device", "copy", "stream"}, 1, 1, 1, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
+    dlf_drain();
+    if (nargs == 1 && !kwnames)
+        return plain(args[0], "from_dlpack");
     Request r = {.copy = -1};
     int copied = 0;
-    dlf_drain();
-    if (nargs == 1 && !kwnames) {
-        PyObject *o = import_shared(args[0], &r, &copied, "from_dlpack");
-        return o ? settle(o, &r, copied, "from_dlpack") : NULL;
-    }
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
     if (a[1] && a[1] != Py_None) {

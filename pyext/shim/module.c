@@ -109,7 +109,7 @@ static int register_exit(PyObject *module)
 static int set_up(PyObject *module)
 {
     *(void **)&dlf_vectorcall_method = dlsym(RTLD_DEFAULT, "PyObject_VectorcallMethod");
-    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_call_init_type() || dlf_table_install() || register_exit(module) ? -1 : 0;
+    return dlf_queue_init() || dlf_golib_init() || dlf_tensor_init_type() || dlf_memory_init_type() || dlf_call_init_type() || dlf_table_install() || register_exit(module) ? -1 : 0;
 }
 
 static int exec(PyObject *module)

@@ -27,10 +27,9 @@ typedef struct {
 
 #define ARRAY_WRITEABLE 0x0400
 #define ARRAY_WARN_ON_WRITE (1U << 31) /* the result of a broadcast, which is about to become read-only */
-#define CAPSULE_STORAGE "dlferry.storage"
 #define ARRAY_MAX_NDIM 32              /* of NumPy 1 */
 
-static PyTypeObject *array_type;
+PyTypeObject *dlf_array_type;
 static PyObject *(*array_new)(PyTypeObject *, int, const Py_ssize_t *, int type_num, const Py_ssize_t *strides, void *data, int itemsize, int flags, PyObject *like);
 static int (*array_set_base)(PyObject *array, PyObject *base); /* takes the reference on base */
 
@@ -58,8 +57,8 @@ static int looks_right(void)
 {
     static int16_t values[6];
     const Py_ssize_t dims[2] = {2, 3};
-    Array *a = (Array *)array_new(array_type, 2, dims, 3, NULL, values, 0, ARRAY_WRITEABLE, NULL);
-    Array *r = (Array *)array_new(array_type, 2, dims, 3, NULL, values, 0, 0, NULL);
+    Array *a = (Array *)array_new(dlf_array_type, 2, dims, 3, NULL, values, 0, ARRAY_WRITEABLE, NULL);
+    Array *r = (Array *)array_new(dlf_array_type, 2, dims, 3, NULL, values, 0, 0, NULL);
     const int right = a && r && a->data == (char *)values && a->nd == 2 && a->dimensions && a->dimensions[0] == 2 && a->dimensions[1] == 3 && a->strides &&
                       a->strides[0] == 6 && a->strides[1] == 2 && a->descr && a->descr->type_num == 3 && a->descr->kind == 'i' && a->descr->byteorder == '=' &&
                       (a->flags & ARRAY_WRITEABLE) && !(r->flags & ARRAY_WRITEABLE) && a->base == NULL;
@@ -93,30 +92,48 @@ void dlf_numpy_open(PyTypeObject *ndarray)
         return;
     memcpy(&array_new, &api[93], sizeof array_new);
     memcpy(&array_set_base, &api[282], sizeof array_set_base);
-    array_type = ndarray;
+    dlf_array_type = ndarray;
     if (!looks_right())
-        array_type = NULL;
+        dlf_array_type = NULL;
     PyErr_Clear();
 }
 
-int dlf_numpy_is_open(void) { return array_type != NULL; }
+/* Whether its dtype is one of ours, or else NumPy should answer. */
+static inline int is_usual(const Array *a)
+{
+    const Descr *d = a->descr;
+    const unsigned num = (unsigned)d->type_num;
+    return num < TYPE_NUMS && dtypes[num].bits && (d->byteorder == '=' || d->byteorder == '|') && !((unsigned)a->flags & ARRAY_WARN_ON_WRITE) && a->data;
+}
+
+/* Writes shape and strides, in elements, of what most arrays are: in row-major order and not empty. Its bytes, or -1 for others. */
+static inline int64_t read_compact(const Array *a, int shift, int64_t *shape, int64_t *strides)
+{
+    int64_t step = (int64_t)1 << shift;
+    int odd = 0;
+    for (int i = a->nd - 1; i >= 0; i--) {
+        const int64_t extent = a->dimensions[i], bytes = a->strides[i];
+        shape[i] = extent;
+        strides[i] = bytes >> shift;
+        odd |= ((bytes != step) & (extent != 1)) | (extent < 1);
+        odd |= __builtin_mul_overflow(step, extent, &step);
+    }
+    return odd ? -1 : step;
+}
+
+static inline int wraps(const Array *a, int64_t low, int64_t high)
+{
+    uintptr_t last;
+    return __builtin_add_overflow((uintptr_t)a->data, (uintptr_t)high, &last) || (uintptr_t)a->data < (uintptr_t)-low;
+}
 
 /* One pass, with the rules of dlf_check: an array that fits them all is what most are; the rest goes by __dlpack__. */
-int dlf_numpy_read(PyObject *o, DlfArrayView *out)
+static int read_strided(const Array *a, int shift, DlfLayout *lay)
 {
-    const Array *a = (const Array *)o;
-    if (Py_TYPE(o) != array_type)
-        return 0;
-    const Descr *d = a->descr;
-    const int num = d->type_num, nd = a->nd;
-    if (num < 0 || num >= TYPE_NUMS || !dtypes[num].bits || (d->byteorder != '=' && d->byteorder != '|') || ((unsigned)a->flags & ARRAY_WARN_ON_WRITE) || nd > DLF_MAX_NDIM || !a->data)
-        return 0;
-    DlfLayout *lay = &out->lay;
-    const int64_t bytes = dtypes[num].bits / 8;
-    const int shift = __builtin_ctz((unsigned)bytes);
+    const int64_t bytes = (int64_t)1 << shift;
     int64_t size = 1, low = 0, high = bytes, reach;
     int bad = 0, empty = 0;
-    for (int i = 0; i < nd; i++) {
+    for (int i = 0; i < a->nd; i++) {
         const int64_t extent = a->dimensions[i], step = a->strides[i];
         lay->strides[i] = step >> shift;
         empty |= extent == 0;
@@ -127,31 +144,65 @@ int dlf_numpy_read(PyObject *o, DlfArrayView *out)
         bad |= __builtin_mul_overflow(extent - 1, step, &reach);
         bad |= reach < 0 ? __builtin_add_overflow(low, reach, &low) : __builtin_add_overflow(high, reach, &high);
     }
-    uintptr_t last;
     if (empty)
         size = low = high = 0;
-    else if (bad || low == INT64_MIN || size > INT64_MAX >> shift || __builtin_add_overflow((uintptr_t)a->data, (uintptr_t)high, &last) || (uintptr_t)a->data < (uintptr_t)-low)
+    else if (bad || low == INT64_MIN || size > INT64_MAX >> shift || wraps(a, low, high))
         return 0;
-    lay->element = (DlfElement){DLF_OPAQUE, dtypes[num].code == DLF_CODE_COMPLEX ? (int)bytes / 2 : (int)bytes, bytes};
     lay->size = size;
-    lay->nbytes = size << shift;
     lay->low = low;
     lay->high = high;
-    out->t = (DlfTensor){.data = a->data, .device = {DLF_DEVICE_CPU, 0}, .ndim = nd, .dtype = dtypes[num], .shape = (int64_t *)a->dimensions, .strides = lay->strides};
+    return 1;
+}
+
+int dlf_numpy_read(PyObject *o, DlfArrayView *out)
+{
+    const Array *a = (const Array *)o;
+    if (Py_TYPE(o) != dlf_array_type || !is_usual(a) || a->nd > DLF_MAX_NDIM)
+        return 0;
+    const DlfDataType dt = dtypes[a->descr->type_num];
+    const int shift = __builtin_ctz(dt.bits) - 3;
+    DlfLayout *lay = &out->lay;
+    const int64_t nbytes = read_compact(a, shift, out->shape, lay->strides);
+    if (nbytes > 0 && !wraps(a, 0, nbytes)) {
+        lay->size = nbytes >> shift;
+        lay->low = 0;
+        lay->high = nbytes;
+    } else if (!read_strided(a, shift, lay)) {
+        return 0;
+    }
+    const int bytes = 1 << shift;
+    lay->element = (DlfElement){DLF_OPAQUE, dt.code == DLF_CODE_COMPLEX ? bytes / 2 : bytes, bytes};
+    lay->nbytes = lay->size << shift;
+    out->t = (DlfTensor){.data = a->data, .device = {DLF_DEVICE_CPU, 0}, .ndim = a->nd, .dtype = dt, .shape = out->shape, .strides = lay->strides};
     out->flags = a->flags & ARRAY_WRITEABLE ? 0 : DLF_FLAG_READ_ONLY;
     return 1;
 }
 
-static void release(PyObject *capsule)
+PyObject *dlf_numpy_import(PyObject *o)
 {
-    DlfStorage *st = PyCapsule_GetPointer(capsule, CAPSULE_STORAGE);
-    if (st)
-        dlf_storage_unref_attached(st);
+    const Array *a = (const Array *)o;
+    if (!is_usual(a) || a->nd > DLF_FIXED_NDIM || (uintptr_t)a->data & 15)
+        return NULL;
+    DlfTensorObject *t = dlf_tensor_next();
+    if (!t)
+        return NULL;
+    const DlfDataType dt = dtypes[a->descr->type_num];
+    const int shift = __builtin_ctz(dt.bits) - 3;
+    const int64_t nbytes = read_compact(a, shift, t->dims, t->dims + a->nd);
+    if (nbytes < 0 || wraps(a, 0, nbytes))
+        return NULL;
+    t->t = (DlfTensor){.data = a->data, .device = {DLF_DEVICE_CPU, 0}, .ndim = a->nd, .dtype = dt, .shape = t->dims, .strides = t->dims + a->nd};
+    t->kept = (uintptr_t)o | DLF_KEPT_BY_OBJECT;
+    t->flags = a->flags & ARRAY_WRITEABLE ? 0 : DLF_FLAG_READ_ONLY;
+    t->size = nbytes >> shift;
+    t->itemsize = (int64_t)1 << shift;
+    Py_INCREF(o);
+    return dlf_tensor_take(t);
 }
 
 PyObject *dlf_numpy_make(const DlfTensor *t, int64_t itemsize, uint64_t flags, PyObject *owner, DlfStorage *st, int *unable)
 {
-    int num = t->device.type == DLF_DEVICE_CPU && t->ndim <= ARRAY_MAX_NDIM && array_type ? type_num_of(t->dtype) : -1;
+    int num = t->device.type == DLF_DEVICE_CPU && t->ndim <= ARRAY_MAX_NDIM && dlf_array_type ? type_num_of(t->dtype) : -1;
     Py_ssize_t strides[ARRAY_MAX_NDIM];
     for (int i = 0; num >= 0 && i < t->ndim; i++) {
         strides[i] = (Py_ssize_t)((uint64_t)t->strides[i] * (uint64_t)itemsize); /* wraps only where no step is taken */
@@ -161,17 +212,11 @@ PyObject *dlf_numpy_make(const DlfTensor *t, int64_t itemsize, uint64_t flags, P
     *unable = num < 0;
     if (num < 0)
         return NULL;
-    if (!owner) {
-        dlf_storage_ref(st);
-        owner = PyCapsule_New(st, CAPSULE_STORAGE, release);
-        if (!owner) {
-            dlf_storage_unref(st);
-            return NULL;
-        }
-    } else {
+    if (owner)
         Py_INCREF(owner);
-    }
-    PyObject *array = array_new(array_type, t->ndim, (Py_ssize_t *)t->shape, num, strides, t->data, 0, flags & DLF_FLAG_READ_ONLY ? 0 : ARRAY_WRITEABLE, NULL);
+    else if (!(owner = dlf_memory_new(st)))
+        return NULL;
+    PyObject *array = array_new(dlf_array_type, t->ndim, (Py_ssize_t *)t->shape, num, strides, t->data, 0, flags & DLF_FLAG_READ_ONLY ? 0 : ARRAY_WRITEABLE, NULL);
     if (!array) {
         Py_DECREF(owner);
         return NULL;

@@ -299,6 +299,7 @@ static inline PyObject *Py_NewRef(void *o)
     return o;
 }
 
+#define PyType_FLAG_DISALLOW_INSTANTIATION (1UL << 7)
 #define PyType_FLAG_HEAPTYPE (1UL << 9)
 #define PyType_FLAG_LONG (1UL << 24)
 #define PyType_FLAG_LIST (1UL << 25)

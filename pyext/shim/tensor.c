@@ -1,170 +1,7 @@
-/* The type Tensor: its life, its metadata, and the methods that need no view arithmetic. */
+/* The type Tensor: its metadata, and the methods that need no view arithmetic. Its life is in life.c. */
 #include "core.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-PyTypeObject *dlf_tensor_type;
-static int64_t alive;
-
-int64_t dlf_tensor_count(void) { return alive; }
-
-int dlf_is_tensor(PyObject *o) { return Py_TYPE(o) == dlf_tensor_type || PyType_IsSubtype(Py_TYPE(o), dlf_tensor_type); }
-
-/* Objects of the type itself that ended, kept for the next ones, each with its reference on the type. Held by the GIL. */
-#define MAX_SPARE (DLF_KEEPS_SPARES ? 64 : 0)
-static PyObject *spare; /* linked by their first word */
-static int spares;
-
-static DlfTensorObject *allocate(PyTypeObject *type)
-{
-    PyObject *o;
-    if (type != dlf_tensor_type) {
-        o = ((PyObject * (*)(PyTypeObject *, Py_ssize_t)) PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    } else if ((o = spare)) {
-        spare = *(PyObject **)o;
-        spares--;
-        o->ob_refcnt = 1;
-        o->ob_type = type;
-    } else if ((o = PyObject_Malloc(sizeof(DlfTensorObject)))) {
-        PyObject_Init(o, type);
-    } else {
-        PyErr_NoMemory();
-    }
-    return (DlfTensorObject *)o;
-}
-
-/* The object has no GC flag: what a storage keeps (an owner, a buffer) is not shown to the collector. The caller's reference on what keeps the memory is taken on success only. */
-static PyObject *new_of(PyTypeObject *type, const DlfTensor *t, const int64_t *strides, int64_t size, int64_t itemsize, uintptr_t kept, uint64_t flags)
-{
-    const int ndim = t->ndim;
-    int64_t *long_dims = NULL;
-    if (ndim > DLF_FIXED_NDIM && !(long_dims = malloc(2 * (size_t)ndim * sizeof *long_dims)))
-        return PyErr_NoMemory();
-    DlfTensorObject *self = allocate(type);
-    if (!self) {
-        free(long_dims);
-        return NULL;
-    }
-    int64_t *dims = long_dims ? long_dims : self->dims;
-    self->t = *t;
-    self->t.shape = dims;
-    self->t.strides = dims + ndim;
-    for (int i = 0; i < ndim; i++) { /* a call of memcpy for a few words costs more */
-        dims[i] = t->shape[i];
-        dims[ndim + i] = strides[i];
-    }
-    if (t->byte_offset && dlf_device_has_pointers(t->device.type)) {
-        if (t->data)
-            self->t.data = (char *)t->data + t->byte_offset;
-        self->t.byte_offset = 0;
-    }
-    if (dlf_is_host(t->device.type))
-        self->t.device.id = 0;
-    self->kept = kept;
-    self->flags = flags & (DLF_FLAG_READ_ONLY | DLF_FLAG_SUBBYTE_PADDED);
-    self->weakrefs = NULL;
-    self->shape = NULL;
-    self->buffers = 0;
-    self->size = size;
-    self->itemsize = itemsize;
-    alive++;
-    return &self->ob_base;
-}
-
-PyObject *dlf_tensor_over(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
-{
-    return new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, (uintptr_t)st, flags);
-}
-
-#define BY_OBJECT ((uintptr_t)1) /* of kept */
-
-PyObject *dlf_tensor_over_object(const DlfTensor *t, const DlfLayout *lay, uint64_t flags, PyObject *owner)
-{
-    PyObject *o = new_of(dlf_tensor_type, t, lay->strides, lay->size, lay->element.size, (uintptr_t)owner | BY_OBJECT, flags);
-    if (o)
-        Py_INCREF(owner);
-    return o;
-}
-
-/* Most imports are looked at and dropped: a storage is made for those that are shared further. */
-DlfStorage *dlf_storage_of(DlfTensorObject *t)
-{
-    if (t->kept & BY_OBJECT) {
-        DlfStorage *st = dlf_storage_wrap(DLF_END_PYOBJECT, (void *)(t->kept & ~BY_OBJECT), 0);
-        if (!st) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        t->kept = (uintptr_t)st;
-    }
-    return (DlfStorage *)t->kept;
-}
-
-PyObject *dlf_tensor_new(const DlfTensor *t, const DlfLayout *lay, DlfStorage *st, uint64_t flags)
-{
-    PyObject *o = dlf_tensor_over(t, lay, st, flags);
-    if (!o)
-        dlf_storage_unref(st);
-    return o;
-}
-
-static void drop(DlfTensorObject *self)
-{
-    const uintptr_t kept = self->kept;
-    self->kept = 0;
-    if (kept & BY_OBJECT)
-        dlf_owner_unref_attached((PyObject *)(kept & ~BY_OBJECT));
-    else if (kept)
-        dlf_storage_unref_attached((DlfStorage *)kept);
-}
-
-static void tensor_dealloc(PyObject *o)
-{
-    DlfTensorObject *self = (DlfTensorObject *)o;
-    PyTypeObject *type = Py_TYPE(o);
-    if (self->weakrefs)
-        PyObject_ClearWeakRefs(o);
-    drop(self);
-    Py_XDECREF(self->shape);
-    if (self->t.shape != self->dims)
-        free(self->t.shape);
-    alive--;
-    if (type != dlf_tensor_type) {
-        ((freefunc)PyType_GetSlot(type, Py_tp_free))(o);
-    } else if (spares < MAX_SPARE) {
-        *(PyObject **)o = spare;
-        spare = o;
-        spares++;
-        return;
-    } else {
-        PyObject_Free(o);
-    }
-    Py_DECREF(type);
-}
-
-DlfTensorObject *dlf_open(PyObject *o, const char *function)
-{
-    DlfTensorObject *self = (DlfTensorObject *)o;
-    if (self->kept)
-        return self;
-    dlf_raise(DLF_KIND_CLOSED, "%s: tensor, got one that was closed, want an open one", function);
-    return NULL;
-}
-
-static PyObject *share_as(PyTypeObject *type, DlfTensorObject *t)
-{
-    DlfStorage *st = dlf_storage_of(t);
-    if (!st)
-        return NULL;
-    dlf_storage_ref(st); /* first: making an object of a subclass may run code that closes t */
-    PyObject *o = new_of(type, &t->t, t->t.strides, t->size, t->itemsize, (uintptr_t)st, t->flags);
-    if (!o)
-        dlf_storage_unref(st);
-    return o;
-}
-
-PyObject *dlf_tensor_share(DlfTensorObject *t) { return share_as(dlf_tensor_type, t); }
 
 /* The layout of a new tensor in row-major order: 0, or -1 for what dlf_check has to word. */
 static int compact(int ndim, const int64_t *shape, int64_t itemsize, DlfLayout *out)
@@ -355,7 +192,7 @@ static PyObject *close(PyObject *o, PyObject *none)
     DlfTensorObject *t = (DlfTensorObject *)o;
     if (t->buffers)
         return dlf_raise(DLF_KIND_COPY, "close: tensor, got one with %lld open buffer(s), want none; release the memoryviews first", (long long)t->buffers);
-    drop(t);
+    dlf_tensor_let_go(t);
     return Py_NewRef(Py_None);
 }
 
@@ -425,7 +262,7 @@ PyObject *dlf_tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     Py_XDECREF(names);
     if (!t || type == dlf_tensor_type)
         return t;
-    PyObject *as = share_as(type, (DlfTensorObject *)t);
+    PyObject *as = dlf_tensor_share_as(type, (DlfTensorObject *)t);
     Py_DECREF(t);
     return as;
 }
@@ -433,7 +270,7 @@ PyObject *dlf_tensor_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 int dlf_tensor_init_type(void)
 {
     static PyType_Slot slots[] = {
-        {Py_tp_dealloc, tensor_dealloc},
+        {Py_tp_dealloc, dlf_tensor_dealloc},
         {Py_tp_new, dlf_tensor_tp_new},
         {Py_tp_methods, methods},
         {Py_tp_getset, getset},
