@@ -88,7 +88,10 @@ def _without_numpy(dtype: DType) -> str:
     if dtype.is_complex:
         return text
     key = dtype.code, dtype.bits
-    return f"{text}, or register the type of ml_dtypes (NumPy 2.5): numpy.dtypes.register_dlpack_dtype({key}, numpy.dtype(ml_dtypes.{dtype}))"
+    return (
+        f"{text}, or import ml_dtypes (0.7 or later, with NumPy 2.5), which registers it with NumPy; an older one's type is registered by"
+        f" numpy.dtypes.register_dlpack_dtype({key}, numpy.dtype(ml_dtypes.{dtype}))"
+    )
 
 
 def _cupy(t: Tensor, module: Any, cls: Any) -> Any:

@@ -24,6 +24,7 @@ _COMMON = _REALS | {"bool", "complex64", "complex128"}
 _COMPLEX = frozenset({"complex32", "complex64", "complex128", "bcomplex32"})
 _TORCH8 = frozenset({"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"})
 _FLOAT8 = _TORCH8 | {"float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz"}
+_ML_DTYPES = _FLOAT8 | {"bfloat16", "complex32", "bcomplex32"}
 _ODD = _FLOAT8 | {"bfloat16", "complex32", "bcomplex32", "float4_e2m1fn_x2", "opaque_handle64"}
 _HOST = frozenset({1, 3, 11, 13})
 _CUDA = frozenset({2, 13})
@@ -57,6 +58,8 @@ class Peer:
         The release from which it reads "both"; before, legacy ones only.
     takes, refuses : frozenset of str
         Element types. One in neither set is not known.
+    registers : frozenset of str
+        Types among the refused that it takes once ml_dtypes is imported, which registers them (from 0.7 on, with NumPy 2.5).
     layout : str
         "any", "forward" (no negative strides), "dense" (no gaps) or "compact" (row-major).
     devices : frozenset of int
@@ -83,7 +86,7 @@ class Peer:
 
     __slots__ = (
         "aligned", "axes", "copies", "devices", "distributions", "heavy", "keyword", "kinds", "layout", "module", "name", "offset",
-        "readonly", "refuses", "rounds", "table", "take", "takes", "versioned_since",
+        "readonly", "refuses", "registers", "rounds", "table", "take", "takes", "versioned_since",
     )  # fmt: skip
 
     def __init__(
@@ -97,6 +100,7 @@ class Peer:
         versioned_since: tuple[int, ...] = (),
         takes: frozenset[str] = frozenset(),
         refuses: frozenset[str] = frozenset(),
+        registers: frozenset[str] = frozenset(),
         layout: str = "any",
         devices: frozenset[int] = frozenset({1}),
         copies: bool = False,
@@ -111,6 +115,7 @@ class Peer:
     ) -> None:
         self.name, self.module, self.distributions, self.take = name, module, distributions, take
         self.kinds, self.versioned_since, self.takes, self.refuses, self.layout = kinds, versioned_since, takes, refuses, layout
+        self.registers = registers
         self.devices, self.copies, self.aligned, self.rounds = devices, copies, aligned, rounds
         self.offset, self.axes, self.readonly = offset, axes, readonly
         self.table, self.keyword, self.heavy = table, keyword, heavy
@@ -129,7 +134,8 @@ class Peer:
             if (self.kinds == "legacy" or self._is_old()) and not legacy:
                 return Verdict("refuses", "reads legacy capsules only, which this producer does not give here", convert)
         if x.dtype in self.refuses:
-            return Verdict("refuses", f"has no {x.dtype}", _cast(x))
+            register = "; or import ml_dtypes (0.7 or later, with NumPy 2.5), which registers it" if x.dtype in self.registers else ""
+            return Verdict("refuses", f"has no {x.dtype} of its own" if register else f"has no {x.dtype}", _cast(x) + register)
         if readonly and self.readonly == "refuses":
             return Verdict("refuses", "takes read-only memory only where the function says so", "dlferry.from_dlpack(x, copy=True)")
         if len(x.shape) < self.axes:
@@ -214,7 +220,7 @@ def _onnxruntime(module: Any, x: Any) -> Any:
 PEERS = (
     Peer(
         "numpy", "numpy", ("numpy",), _from_dlpack,
-        takes=_COMMON, refuses=_ODD, devices=_HOST, readonly="keeps",
+        takes=_COMMON, refuses=_ODD, registers=_ML_DTYPES, devices=_HOST, readonly="keeps",
     ),
     Peer(
         "torch", "torch", ("torch",), _from_dlpack,

@@ -244,6 +244,23 @@ SAMPLES = {
 }
 
 
+def numpy_takes_what_ml_dtypes_registers(dtype):
+    alone(f"""
+    import dlferry, numpy
+    x = dlferry.zeros((4,), dtype="{dtype}")
+    row = next(c for c in dlferry.explain(x).as_dict()["consumers"] if c["name"] == "numpy")
+    assert row["basis"] == "tried" and row["verdict"] == "refuses", row
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise SystemExit
+    row = next(c for c in dlferry.explain(x).as_dict()["consumers"] if c["name"] == "numpy")
+    new = numpy.lib.NumpyVersion
+    registers = new(ml_dtypes.__version__) >= "0.7.0" and new(numpy.__version__) >= "2.5.0"
+    assert row["verdict"] == ("zero-copy" if registers else "refuses"), row
+    """)
+
+
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax", "tvm_ffi"])
 def test_the_rule_says_what_happens_when_it_is_tried(name, sample):
@@ -253,6 +270,9 @@ def test_the_rule_says_what_happens_when_it_is_tried(name, sample):
     pytest.importorskip(name, reason=f"needs {name}, not installed for this Python")
     x = SAMPLES[sample]()
     peer = next(p for p in _peers.PEERS if p.name == name)
+    if x.dtype in peer.registers:
+        numpy_takes_what_ml_dtypes_registers(sample)
+        return
     reading = _capsule.read(x.__dlpack__(max_version=(1, 3)))
     rule = peer.judge(reading, versioned=True, legacy=not x.readonly, keyword=True, readonly=x.readonly, table=True)
     row = consumer(found(x), name)
