@@ -100,11 +100,12 @@ def test_constants_with_names_of_newer_pythons_have_the_old_values(tmp_path):
         ("UNICODE", "UNICODE_SUBCLASS"),
         ("TYPE", "TYPE_SUBCLASS"),
         ("HEAPTYPE", "HEAPTYPE"),
+        ("DISALLOW_INSTANTIATION", "DISALLOW_INSTANTIATION"),
     ):
         value = re.search(rf"#define PyType_FLAG_{flag} \((.*)\)", text()).group(1)
         source = f'#include <Python.h>\n_Static_assert(Py_TPFLAGS_{theirs} == ({value}), "");\n'
         assert compile_c(tmp_path, source, "-fsyntax-only").returncode == 0, flag
-    covered = {"LONG", "TUPLE", "UNICODE", "TYPE", "HEAPTYPE", "LIST"}
+    covered = {"LONG", "TUPLE", "UNICODE", "TYPE", "HEAPTYPE", "LIST", "DISALLOW_INSTANTIATION"}
     assert set(re.findall(r"#define PyType_FLAG_(\w+)", text())) == covered, "a new flag needs a row here"
 
 
