@@ -55,17 +55,27 @@ func requireDistinct(t *Tensor, _ Flags) error {
 
 // TrustedView is ViewOf for a tensor whose every rule somebody else has checked, with strides given. It copies neither shape nor strides: the view is
 // valid as long as t is. A tensor that breaks a rule breaks the program.
-func TrustedView[T Element](t *Tensor) View[T] { return View[T]{reader[T]{trusted(t)}} }
+//
+//go:noinline
+func TrustedView[T Element](t *Tensor) (v View[T]) {
+	v.trust(t)
+	return v
+}
 
 // TrustedMutView is MutViewOf in the same way.
-func TrustedMutView[T Element](t *Tensor) MutView[T] {
-	return MutView[T]{reader: reader[T]{trusted(t)}}
+//
+//go:noinline
+func TrustedMutView[T Element](t *Tensor) (v MutView[T]) {
+	v.trust(t)
+	return v
 }
 
 // TrustedAnyView is AnyViewOf in the same way.
 func TrustedAnyView(t *Tensor, flags Flags) AnyView {
 	size, _ := t.DType.ItemSize(flags)
-	return AnyView{trusted(t), t.DType, size, t.DType.HasValues(flags), flags.ReadOnly()}
+	v := AnyView{dtype: t.DType, itemSize: size, values: t.DType.HasValues(flags), readOnly: flags.ReadOnly()}
+	v.trust(t)
+	return v
 }
 
 // NewView views a Go slice as a compact tensor; without a shape as one axis. ErrShape: the shape has not as many elements as the slice.
