@@ -94,18 +94,23 @@ static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     for (int i = f->sig.required; i < f->nparams; i++)
         if (!a[i])
             a[i] = f->params[i].fallback;
-    if (read_all(&r, a, slots, in))
+    DlfLike like = {0};
+    if (f->takes_like && a[f->nparams] && a[f->nparams] != Py_None && dlf_read_like(&like, a[f->nparams], f->name))
         return NULL;
+    if (read_all(&r, a, slots, in))
+        goto refused;
     if (!r.owning && r.bytes > NOGIL_VIEW_BYTES && !(f->flags & DLF_CALL_GIL)) {
         let_all_go(f, slots);
         r = (DlfReading){.f = f, .owning = 1, .instance = -1};
         if (read_all(&r, a, slots, in))
-            return NULL;
+            goto refused;
     }
     DlfFrame frame;
     open_frame(&frame, f, r.instance, in, out, scratch);
-    PyTypeObject *like = f->flags & DLF_CALL_LIKE_NONE ? NULL : r.like;
-    Py_XINCREF(like);
+    if (!like.asked && !(f->flags & DLF_CALL_LIKE_NONE)) {
+        like.to = (PyObject *)r.like;
+        Py_XINCREF(like.to);
+    }
     const int failed = dlf_go_call_function(&frame, r.owning, (f->flags & DLF_CALL_CONTEXT) != 0);
     if (!failed || frame.call) /* Go took over what was handed to it */
         for (int i = 0; i < f->nparams; i++)
@@ -120,10 +125,13 @@ static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
         else
             dlf_raise_frame(f->name, &frame);
     } else {
-        result = dlf_results(f, &frame, like);
+        result = dlf_results(f, &frame, &like);
     }
-    Py_XDECREF(like);
+    Py_XDECREF(like.to);
     return result;
+refused:
+    Py_XDECREF(like.to);
+    return NULL;
 }
 
 /* --- made from a description --- */
@@ -192,7 +200,12 @@ static int describe(DlfFunction *f, PyObject *const *args)
         if (dlf_int64(PyTuple_GetItem(args[5], i), &kind, "_function", "results"))
             return -1;
         f->results[f->nresults++] = (uint8_t)kind;
+        f->takes_like |= kind == DLF_PARAM_VIEW || kind == DLF_PARAM_MUT_VIEW; /* tensors, as results */
     }
+    for (int i = 0; i < f->nparams; i++)
+        f->takes_like &= strcmp(f->params[i].name, "like") != 0;
+    if (f->takes_like)
+        f->sig.names[f->nparams] = "like";
     return 0;
 }
 

@@ -161,6 +161,8 @@ PyObject *dlf_name_target(PyObject *self, PyObject *const *args, Py_ssize_t narg
     return Py_NewRef(Py_None);
 }
 
+PyObject *dlf_named_type(PyObject *name) { return named ? PyDict_GetItemWithError(named, name) : NULL; }
+
 PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
@@ -176,8 +178,8 @@ PyObject *dlf_convert(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     if (copy == -2)
         return NULL;
     PyObject *x = a[0], *to = a[1];
-    if (named && Py_TYPE(to) == &PyUnicode_Type) {
-        PyObject *type = PyDict_GetItemWithError(named, to);
+    if (Py_TYPE(to) == &PyUnicode_Type) {
+        PyObject *type = dlf_named_type(to);
         if (type)
             to = type;
         else if (PyErr_Occurred())

@@ -23,7 +23,7 @@ int dlf_error_is_soft(void);
 
 /* --- args.c --- */
 
-#define DLF_MAX_ARGS 16
+#define DLF_MAX_ARGS 17 /* DLF_MAX_PARAMS and like= */
 typedef struct {
     const char *function;             /* for messages */
     const char *names[DLF_MAX_ARGS];  /* all parameters, NULL-terminated */
@@ -77,6 +77,7 @@ const char *dlf_device_name(DlfDevice d, char out[32]);
 PyObject *dlf_hook_asarray(void);
 PyObject *dlf_hook_convert(void);
 PyObject *dlf_hook_torch_samples(void);
+PyObject *dlf_hook_like(void);
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Not managed memory: a running kernel may own it. */
 static inline int dlf_is_host(int32_t type) { return type == DLF_DEVICE_CPU || type == DLF_DEVICE_CUDA_HOST || type == DLF_DEVICE_ROCM_HOST; }
@@ -287,6 +288,8 @@ PyObject *dlf_numpy_make(const DlfTensor *t, int64_t itemsize, uint64_t flags, P
 
 PyObject *dlf_convert(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
 PyObject *dlf_name_target(PyObject *, PyObject *const *, Py_ssize_t);
+/* The type that a name was found to mean, borrowed; NULL, perhaps with an error. */
+PyObject *dlf_named_type(PyObject *name);
 PyObject *dlf_to_framework(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *dlf_exchange_table(PyObject *, PyObject *);
 
@@ -319,6 +322,7 @@ typedef struct {
     char *name, *doc;
     uint32_t id, flags;
     int nparams, nresults;
+    int takes_like; /* as the keyword behind the parameters */
     DlfParam params[DLF_MAX_PARAMS];
     uint8_t results[DLF_MAX_RESULTS];
 } DlfFunction;
@@ -351,8 +355,15 @@ void dlf_let_go(DlfSlot *slot);
 
 /* --- results.c --- */
 
+/* What tensors become. */
+typedef struct {
+    PyObject *to; /* a type, or a name that `convert` takes; NULL: our own */
+    int asked;    /* by like=: what can't be made so is an error */
+} DlfLike;
+/* What an argument like= means, as a new reference. 0, or -1 with an error. */
+int dlf_read_like(DlfLike *like, PyObject *x, const char *function);
 /* The results as Python objects; what the frame holds of them is given back, also on failure. */
-PyObject *dlf_results(const DlfFunction *f, DlfFrame *frame, PyTypeObject *like);
+PyObject *dlf_results(const DlfFunction *f, DlfFrame *frame, const DlfLike *like);
 void dlf_drop_results(const DlfFunction *f, DlfFrame *frame);
 
 /* --- golib.c --- */

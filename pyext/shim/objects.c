@@ -6,9 +6,9 @@
 static PyObject *cpu;
 
 static struct {
-    PyObject *dtype, *dtype_of_key, *device, *asarray, *convert, *torch_samples;
+    PyObject *dtype, *dtype_of_key, *device, *asarray, *convert, *torch_samples, *like;
 } hooks;
-#define HOOKS 6
+#define HOOKS 7
 
 /* key -> DType, name -> DType, (type << 32 | id) -> Device: interned, so never evicted. */
 static PyObject *dtypes_by_key, *dtypes_by_name, *devices;
@@ -31,11 +31,11 @@ static uint32_t key_of(DlfDataType dt) { return dt.code | (uint32_t)dt.bits << 8
 PyObject *dlf_install(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     (void)self;
-    static DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert", "torch_samples"}, 0, 0, HOOKS, {0}, NULL, 0, {0}};
+    static DlfSignature sig = {"_install", {"dtype", "dtype_of_key", "device", "asarray", "convert", "torch_samples", "like"}, 0, 0, HOOKS, {0}, NULL, 0, {0}};
     PyObject *a[DLF_MAX_ARGS];
     if (dlf_parse(&sig, args, nargs, kwnames, a))
         return NULL;
-    PyObject **into[] = {&hooks.dtype, &hooks.dtype_of_key, &hooks.device, &hooks.asarray, &hooks.convert, &hooks.torch_samples};
+    PyObject **into[] = {&hooks.dtype, &hooks.dtype_of_key, &hooks.device, &hooks.asarray, &hooks.convert, &hooks.torch_samples, &hooks.like};
     for (int i = 0; i < HOOKS; i++) {
         if (!a[i])
             return dlf_raise(DLF_KIND_TYPE, "_install: argument '%s' is missing", sig.names[i]);
@@ -81,6 +81,7 @@ static int ready(void)
 PyObject *dlf_hook_asarray(void) { return ready() ? hooks.asarray : NULL; }
 PyObject *dlf_hook_convert(void) { return ready() ? hooks.convert : NULL; }
 PyObject *dlf_hook_torch_samples(void) { return ready() ? hooks.torch_samples : NULL; }
+PyObject *dlf_hook_like(void) { return ready() ? hooks.like : NULL; }
 
 PyObject *dlf_dtype_object(DlfDataType dt)
 {

@@ -47,15 +47,37 @@ void dlf_drop_results(const DlfFunction *f, DlfFrame *frame)
         drop(frame, f->results[i], &frame->out[i]);
 }
 
+int dlf_read_like(DlfLike *like, PyObject *x, const char *function)
+{
+    int traits = 0;
+    const int is_name = dlf_py_has(x, PyType_FLAG_UNICODE);
+    PyObject *to = is_name ? dlf_named_type(x) : dlf_py_has(x, PyType_FLAG_TYPE) ? x : (PyObject *)Py_TYPE(x);
+    if (!to && PyErr_Occurred())
+        return -1;
+    const DlfExchangeApi *api = to && !is_name ? dlf_table_of((PyTypeObject *)to, &traits) : NULL;
+    if (traits < 0)
+        return -1;
+    if (to && (is_name || api || (traits & DLF_TRAIT_NDARRAY))) {
+        like->to = Py_NewRef(to);
+    } else {
+        PyObject *hook = dlf_hook_like(), *name = hook ? PyUnicode_FromString(function) : NULL;
+        like->to = name ? PyObject_CallFunctionObjArgs(hook, name, x, NULL) : NULL;
+        Py_XDECREF(name);
+    }
+    like->asked = 1;
+    return like->to ? 0 : -1;
+}
+
 /* The value gives its tensor up. */
-static PyObject *tensor(DlfValue *v, PyTypeObject *like, const char *function)
+static PyObject *tensor(DlfValue *v, const DlfLike *like, const char *function)
 {
     int traits = 0, unable;
     DlfManagedTensorVersioned *m = (DlfManagedTensorVersioned *)(uintptr_t)v->a.p;
     v->a.p = NULL;
     if (!m)
         return Py_NewRef(Py_None);
-    const DlfExchangeApi *api = like && like != dlf_tensor_type ? dlf_table_of(like, &traits) : NULL;
+    PyObject *to = like->to == (PyObject *)dlf_tensor_type ? NULL : like->to;
+    const DlfExchangeApi *api = to && (!like->asked || dlf_py_has(to, PyType_FLAG_TYPE)) ? dlf_table_of((PyTypeObject *)to, &traits) : NULL;
     if (traits < 0) {
         dlf_delete_versioned(m);
         return NULL;
@@ -63,7 +85,7 @@ static PyObject *tensor(DlfValue *v, PyTypeObject *like, const char *function)
     if (api && !(traits & DLF_TRAIT_OURS) && api->managed_tensor_to_py_object_no_sync && dlf_is_plain(&m->tensor, m->flags))
         return dlf_give(m, api);
     DlfTensorObject *t = (DlfTensorObject *)dlf_import_versioned(m, 0, function);
-    if (!t || !like || like == dlf_tensor_type || (traits & DLF_TRAIT_OURS))
+    if (!t || !to || (traits & DLF_TRAIT_OURS))
         return (PyObject *)t;
     PyObject *made = NULL;
     if ((traits & DLF_TRAIT_NDARRAY) && dlf_numpy_is_open()) {
@@ -72,9 +94,9 @@ static PyObject *tensor(DlfValue *v, PyTypeObject *like, const char *function)
     }
     if (!made && !PyErr_Occurred()) {
         PyObject *hook = dlf_hook_convert();
-        made = hook ? PyObject_CallFunctionObjArgs(hook, t, like, Py_None, NULL) : NULL;
+        made = hook ? PyObject_CallFunctionObjArgs(hook, t, to, Py_None, NULL) : NULL;
         /* Any object with __dlpack__ may be an argument; not each has a library that takes tensors. */
-        if (!made && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        if (!made && !like->asked && PyErr_ExceptionMatches(PyExc_TypeError)) {
             PyErr_Clear();
             return &t->ob_base;
         }
@@ -85,7 +107,7 @@ static PyObject *tensor(DlfValue *v, PyTypeObject *like, const char *function)
 
 static PyObject *text(const DlfValue *v) { return PyUnicode_DecodeUTF8(v->a.p ? v->a.p : "", (Py_ssize_t)v->b.n, "strict"); }
 
-static PyObject *item(int kind, DlfValue *v, int64_t i, PyTypeObject *like, const char *function)
+static PyObject *item(int kind, DlfValue *v, int64_t i, const DlfLike *like, const char *function)
 {
     switch (kind) {
     case DLF_PARAM_MUT_VIEW:
@@ -99,7 +121,7 @@ static PyObject *item(int kind, DlfValue *v, int64_t i, PyTypeObject *like, cons
     }
 }
 
-static PyObject *list(int kind, DlfValue *v, PyTypeObject *like, const char *function)
+static PyObject *list(int kind, DlfValue *v, const DlfLike *like, const char *function)
 {
     PyObject *made = PyList_New((Py_ssize_t)v->b.n);
     for (int64_t i = 0; made && i < v->b.n; i++) {
@@ -112,7 +134,7 @@ static PyObject *list(int kind, DlfValue *v, PyTypeObject *like, const char *fun
     return made;
 }
 
-static PyObject *one(const DlfFunction *f, int kind, DlfValue *v, PyTypeObject *like)
+static PyObject *one(const DlfFunction *f, int kind, DlfValue *v, const DlfLike *like)
 {
     switch (kind) {
     case DLF_PARAM_VIEW:
@@ -141,7 +163,7 @@ static PyObject *one(const DlfFunction *f, int kind, DlfValue *v, PyTypeObject *
     }
 }
 
-PyObject *dlf_results(const DlfFunction *f, DlfFrame *frame, PyTypeObject *like)
+PyObject *dlf_results(const DlfFunction *f, DlfFrame *frame, const DlfLike *like)
 {
     PyObject *made = NULL;
     if (f->nresults == 0) {

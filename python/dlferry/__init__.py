@@ -134,6 +134,12 @@ def _first_convert(x: object, to: Any, copy: Any) -> Any:
     return module.convert(x, to, copy)
 
 
+def _like(function: str, like: Any) -> Any:
+    from ._convert import like as run
+
+    return run(function, like)
+
+
 def _torch_samples() -> Any:
     from ._torch import samples
 
@@ -147,6 +153,7 @@ _hooks: dict[str, Any] = {
     "asarray": _first_asarray,
     "convert": _first_convert,
     "torch_samples": _torch_samples,
+    "like": _like,
 }
 _core._install(**_hooks)
 _tensor.bind()

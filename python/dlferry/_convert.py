@@ -186,6 +186,17 @@ def convert(x: Any, to: Any, copy: bool | None = None) -> Any:
     return _leaf(x, target, module, cls, copy)
 
 
+def like(function: str, what: Any) -> Any:
+    """What an argument ``like=`` of a function means: a type, or the name of a module that has no type of tensors."""
+    to = what if isinstance(what, (type, str, type(sys))) else type(what)
+    try:
+        cls = _resolve(to)[2]
+    except (TypeError, ValueError) as e:
+        want = f"a tensor, a tensor type such as torch.Tensor, or one of {_names()}"
+        raise type(e)(f"{function}: like, got {what if isinstance(what, (type, str)) else to!r}, want {want}") from None
+    return cls or (to if isinstance(to, str) else to.__name__)
+
+
 class _Walk:
     """Converts the tensors in nested dicts, lists and tuples. A tensor that appears twice is converted once."""
 

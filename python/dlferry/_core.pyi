@@ -146,4 +146,6 @@ def _install(
     device: Callable[[Any], Device],
     asarray: Callable[..., Tensor],
     convert: Callable[..., Any],
+    torch_samples: Callable[[], Any],
+    like: Callable[[str, Any], Any],
 ) -> None: ...

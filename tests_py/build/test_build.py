@@ -61,6 +61,7 @@ CALLS = {
     "copy": ("[(t.copy(y := np.zeros(3, d), x := np.array([1, 0, 1]).astype(d)), (x == y).all().item())[1] for d in "
              "'?BHILhifFDe']", "[True, True, True, True, True, True, True, True, True, True, True]"),
     "waits": ("t.waits()", "None"),
+    "alike": ("t.alike(like=np.ones(1, np.float32)).tolist()", "[1.0]"),
 }  # fmt: skip
 
 

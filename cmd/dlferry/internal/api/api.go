@@ -2,6 +2,8 @@
 // docs/dev/functions.md explains the terms.
 package api
 
+import "slices"
+
 // Kind is how a parameter or a result travels. A result is KindTensor, KindTensors, or one of the plain values from KindBool on.
 type Kind int
 
@@ -71,6 +73,12 @@ type Function struct {
 
 // Generic says whether the function has a type parameter.
 func (f *Function) Generic() bool { return len(f.Instances) > 0 }
+
+// Like says whether the function has the keyword like=: where it returns a tensor, unless a parameter of its own is called that.
+func (f *Function) Like() bool {
+	return slices.ContainsFunc(f.Results, func(r Result) bool { return r.Kind == KindTensor || r.Kind == KindTensors }) &&
+		!slices.ContainsFunc(f.Params, func(p Param) bool { return p.Name == "like" })
+}
 
 // IDs is how many ids the function takes.
 func (f *Function) IDs() int { return max(1, len(f.Instances)) }

@@ -157,6 +157,9 @@ func signature(f *api.Function) string {
 		}
 		names = append(names, name)
 	}
+	if f.Like() {
+		names = append(names, "*, like=None")
+	}
 	return fmt.Sprintf("%s(%s)\n--\n\n%s", f.Name, strings.Join(names, ", "), f.Doc)
 }
 

@@ -146,3 +146,8 @@ func Copy[E dlpack.Element](to dlpack.MutView[E], from dlpack.View[E]) error {
 //dlferry:export
 //dlferry:default seconds=0.01
 func Waits(ctx context.Context, seconds float64) error { return wait(ctx, seconds) }
+
+// Alike has a parameter that is called as the keyword is.
+//
+//dlferry:export
+func Alike(like dlpack.View[float32]) []float32 { return []float32{like.At(0)} }
