@@ -24,7 +24,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", metavar="PATTERN", default="", help="the rows whose key, or the cases whose key/contestant, matches")
     parser.add_argument("--rounds", metavar="N", type=int, help="how often each small case is visited (60)")
     parser.add_argument(
-        "--exchanges", metavar="N", type=int, help="how many of each kind to look for memory left behind (1000000; 10000000 for a result that is kept)"
+        "--exchanges",
+        metavar="N",
+        type=int,
+        help="how many of each kind to look for memory left behind (1000000; 10000000 for a result that is kept)",
     )
     parser.add_argument("--no-memory", action="store_true", help="without the copies of whole buffers")
     parser.add_argument("--no-process", action="store_true", help="without import time, memory left behind and threads")
