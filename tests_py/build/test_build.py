@@ -151,6 +151,7 @@ def test_the_stub_passes_mypy_and_both_files_pass_ruff(torture, tmp_path):
 
         reveal_type(t.lambda_("x"))
         t.copy(np.zeros(2), from_=np.zeros(2))
+        t.halves(np.zeros(2), like="numpy")
         t.lengths([np.zeros(2)])
         t.doubled([1, 2])
         t.reversed(memoryview(b""))

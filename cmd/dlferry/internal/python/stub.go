@@ -134,6 +134,9 @@ func (t typed) function(out *strings.Builder, f *api.Function) {
 		}
 		params = append(params, text)
 	}
+	if f.Like() {
+		params = append(params, "*, like: Any = None")
+	}
 	returns := "None"
 	var each []string
 	for _, r := range f.Results {
